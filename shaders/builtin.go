@@ -1,0 +1,128 @@
+package shaders
+
+import (
+	"embed"
+	"fmt"
+)
+
+//go:generate go run ./internal/compile
+
+//go:embed spv/*.spv
+var binaries embed.FS
+
+// The built-in kernels. Inputs come first and the output last. A damaged
+// embedded binary shows as Kernel.Err and at the first Plan.
+var (
+	// Add: out = a + b, broadcast to out's shape. Each element is one rounding of
+	// the exact sum; NaN and infinities propagate; denormals may be flushed.
+	Add = builtin("add", elementwise2(planBinary))
+	// Mul: out = a · b, as Add.
+	Mul = builtin("mul", elementwise2(planBinary))
+	// Sum: out = Σ x over every axis where out has extent 1 and x has not. The
+	// ranks are equal, or out has one element and takes the whole sum. The error
+	// is at most (106 + n/32768)·2⁻²⁴·Σ|x| for n summands, as long as no partial
+	// sum overflows; NaN and infinities propagate. The order of additions depends
+	// only on shapes, strides and the workgroup size, so equal launches give
+	// equal bits. A sum over nothing is 0.
+	Sum = builtin("sum", KernelSpec{
+		Params: []Param{
+			{Name: "x", DType: Float32, Access: Read, Binding: 1},
+			{Name: "out", DType: Float32, Access: Write, Binding: 2},
+		},
+		Plan: planSum, Grid: FoldedGrid, Spec: lineWorkgroup,
+	})
+	// MatMul: out = a @ b. The last two axes are the matrices ([M K], [K N] and
+	// [M N], any strides), the axes before them a batch, broadcast to out's. The
+	// error of an element is at most (K+1)·2⁻²⁴·Σ|a·b|, as long as no partial sum
+	// overflows; NaN and infinities propagate. With K = 0 the result is 0.
+	MatMul = builtin("matmul", KernelSpec{
+		Params: []Param{
+			{Name: "a", DType: Float32, Access: Read, Binding: 1},
+			{Name: "b", DType: Float32, Access: Read, Binding: 2},
+			{Name: "out", DType: Float32, Access: Write, Binding: 3},
+		},
+		Plan: planMatMul, Grid: FoldedGrid, Spec: tileWorkgroup,
+	})
+	// Fill: out = value, bit for bit, for any 32-bit element type.
+	Fill = builtin("fill", KernelSpec{
+		Params: []Param{
+			{Name: "value", Kind: ScalarParam},
+			{Name: "out", Access: Write, Binding: 1},
+		},
+		Plan: planFill, Grid: FoldedGrid, Spec: lineWorkgroup,
+	})
+	// Nop does nothing, in one group: what a launch costs by itself.
+	Nop = builtin("nop", KernelSpec{Plan: planNop, Grid: FoldedGrid, Spec: lineWorkgroup})
+)
+
+func elementwise2(plan Planner) KernelSpec {
+	return KernelSpec{
+		Params: []Param{
+			{Name: "a", DType: Float32, Access: Read, Binding: 1},
+			{Name: "b", DType: Float32, Access: Read, Binding: 2},
+			{Name: "out", DType: Float32, Access: Write, Binding: 3},
+		},
+		Plan: plan, Grid: FoldedGrid, Spec: lineWorkgroup,
+		// Each invocation reads its own element before it writes it.
+		InPlace: func(out, in int) bool { return out == 2 && in < 2 },
+	}
+}
+
+// builtin never fails: what is wrong is kept in the kernel, because a package
+// variable has nobody to tell.
+func builtin(name string, spec KernelSpec) *Kernel {
+	spec.Name = name
+	k, err := fromBinary(name, spec)
+	if err != nil {
+		return &Kernel{Name: name, Entry: "main", Params: spec.Params, fixed: [3]uint32{1, 1, 1},
+			err: fmt.Errorf("shaders: built-in kernel %s: %w", name, err)}
+	}
+	return k
+}
+
+func fromBinary(name string, spec KernelSpec) (*Kernel, error) {
+	code, err := binaries.ReadFile("spv/" + name + ".spv")
+	if err != nil {
+		return nil, err
+	}
+	if spec.Module, err = Load(code); err != nil {
+		return nil, err
+	}
+	return NewKernel(spec)
+}
+
+// preferredInvocations is what a workgroup of the built-in kernels takes where
+// the device allows it; 128 and less are enough.
+const preferredInvocations = 256
+
+// lineWorkgroup is a power of two in x: the reduction halves it.
+func lineWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
+	n := powerBelow(min(preferredInvocations, limits.Invocations, limits.Size[0], limits.SharedBytes/4))
+	return []SpecConst{{ID: 0, Value: n}}, [3]uint32{n, 1, 1}
+}
+
+// tileWorkgroup is as square as it can be, wider rather than higher.
+func tileWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
+	x := powerBelow(min(16, limits.Size[0]))
+	y := powerBelow(min(16, limits.Size[1]))
+	for x > 1 || y > 1 {
+		if x*y <= limits.Invocations && 4*matDepth*matMicro*(x+y) <= limits.SharedBytes {
+			break
+		}
+		if y >= x {
+			y /= 2
+		} else {
+			x /= 2
+		}
+	}
+	return []SpecConst{{ID: 0, Value: x}, {ID: 1, Value: y}}, [3]uint32{x, y, 1}
+}
+
+// powerBelow is the greatest power of two not above n, and 1 for 0.
+func powerBelow(n uint32) uint32 {
+	p := uint32(1)
+	for p <= n/2 {
+		p *= 2
+	}
+	return p
+}
