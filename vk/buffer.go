@@ -1,0 +1,223 @@
+package vk
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	vulkan "github.com/vulkan-go/vulkan"
+)
+
+// BufferUsage says how commands use a buffer.
+type BufferUsage uint32
+
+const (
+	UsageStorage             = BufferUsage(vulkan.BufferUsageStorageBufferBit)
+	UsageTransferSource      = BufferUsage(vulkan.BufferUsageTransferSrcBit)
+	UsageTransferDestination = BufferUsage(vulkan.BufferUsageTransferDstBit)
+	UsageIndirect            = BufferUsage(vulkan.BufferUsageIndirectBufferBit)
+
+	usageDefault = UsageStorage | UsageTransferSource | UsageTransferDestination | UsageIndirect
+	usageAddress = BufferUsage(0x20000) // VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, newer than the binding
+)
+
+// Fallback says what happens when the best memory type of a role is exhausted.
+type Fallback uint8
+
+const (
+	// FallbackNone fails.
+	FallbackNone Fallback = iota
+	// FallbackAny tries the other types fit for the role in order.
+	FallbackAny
+)
+
+// BufferSpec describes a buffer.
+type BufferSpec struct {
+	Size     uint64 // bytes, at least 1
+	Role     MemoryRole
+	Usage    BufferUsage // 0: everything a compute buffer may do
+	Fallback Fallback
+	Name     string // for debuggers and messages; may be empty
+}
+
+// Buffer is a VkBuffer with memory of its own, mapped for its whole life where the host
+// can see it.
+type Buffer struct {
+	d          *Device
+	id         uint64
+	buffer     vulkan.Buffer
+	memory     vulkan.DeviceMemory
+	size       uint64
+	allocated  uint64
+	memoryType int
+	mapped     []byte
+	address    uint64
+	closed     atomic.Bool
+}
+
+// Buffer handles are reused by drivers as soon as a buffer dies, so caches are keyed by
+// a number that is not.
+var bufferIDs atomic.Uint64
+
+// NewBuffer makes a buffer. Errors: *LimitError, *MemoryError, *Error.
+func (d *Device) NewBuffer(s BufferSpec) (*Buffer, error) {
+	if err := d.usable("vkCreateBuffer"); err != nil {
+		return nil, err
+	}
+	if s.Role >= roleCount {
+		return nil, fmt.Errorf("vk: a buffer of role %v: want a role up to %v", s.Role, roleCount-1)
+	}
+	if s.Size == 0 {
+		return nil, fmt.Errorf("vk: a buffer of 0 bytes: want at least 1")
+	}
+	what := fmt.Sprintf("a %s buffer of %d bytes", s.Role, s.Size)
+	if limit := d.info.Limits.MaxMemoryAllocationSize; limit != 0 {
+		if err := checkLimit("maxMemoryAllocationSize", s.Size, limit, what); err != nil {
+			return nil, err
+		}
+	}
+	usage := s.Usage
+	if usage == 0 {
+		usage = usageDefault
+	}
+	if d.info.Features.DeviceAddress {
+		usage |= usageAddress
+	}
+	info := vulkan.BufferCreateInfo{
+		SType: vulkan.StructureTypeBufferCreateInfo, Size: vulkan.DeviceSize(s.Size), Usage: vulkan.BufferUsageFlags(usage), SharingMode: vulkan.SharingModeExclusive,
+	}
+	defer info.Free()
+	var buffer vulkan.Buffer // not a field: an object that holds Go pointers must not cross
+	if err := d.result(int32(vulkan.CreateBuffer(d.device, &info, nil, &buffer)), "vkCreateBuffer", "%s", what); err != nil {
+		return nil, err
+	}
+	b := &Buffer{d: d, id: bufferIDs.Add(1), buffer: buffer, size: s.Size}
+	d.born(kindBuffer)
+	d.name(vulkan.ObjectTypeBuffer, bits(b.buffer), s.Name)
+
+	var need vulkan.MemoryRequirements
+	vulkan.GetBufferMemoryRequirements(d.device, b.buffer, &need)
+	need.Deref()
+	size, typeBits := uint64(need.Size), need.MemoryTypeBits
+	need.Free()
+
+	types := d.info.TypesFor(s.Role)
+	err := fmt.Errorf("vk: %s: %w: no memory type is fit for it", what, ErrUnsupported)
+	for _, t := range types {
+		if typeBits>>t&1 == 0 {
+			continue
+		}
+		if err = b.allocate(size, t, what); err == nil {
+			return b, nil
+		}
+		// A buffer is bound once for its life: no other type can follow one that was bound.
+		if s.Fallback == FallbackNone || b.allocated != 0 || !errors.Is(err, ErrOutOfDeviceMemory) {
+			break
+		}
+	}
+	b.Close()
+	return nil, err
+}
+
+func (b *Buffer) allocate(size uint64, memoryType int, what string) error {
+	d := b.d
+	if err := d.reserve(memoryType, size); err != nil {
+		return err
+	}
+	memory, r := d.c.Alloc(size, uint32(memoryType), d.info.Features.DeviceAddress)
+	if err := d.result(r, "vkAllocateMemory", "%s, memory type %d", what, memoryType); err != nil {
+		d.unreserve(memoryType, size)
+		return err
+	}
+	d.born(kindMemory)
+	b.memory, b.memoryType, b.allocated = handle[vulkan.DeviceMemory](memory), memoryType, size
+	err := d.result(int32(vulkan.BindBufferMemory(d.device, b.buffer, b.memory, 0)), "vkBindBufferMemory", "%s", what)
+	if err == nil && b.flags()&HostVisible != 0 {
+		var p unsafe.Pointer
+		err = d.result(int32(vulkan.MapMemory(d.device, b.memory, 0, vulkan.DeviceSize(vulkan.WholeSize), 0, &p)), "vkMapMemory", "%s", what)
+		if err == nil {
+			b.mapped = unsafe.Slice((*byte)(p), b.size)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if d.info.Features.DeviceAddress {
+		b.address = d.c.BufferAddress(bits(b.buffer))
+	}
+	return nil
+}
+
+func (b *Buffer) flags() MemoryFlags { return b.d.info.MemoryTypes[b.memoryType].Flags }
+
+// Close destroys the buffer and frees its memory. No command that uses it may be
+// pending. Closing twice does nothing.
+func (b *Buffer) Close() {
+	if b.closed.Swap(true) {
+		return
+	}
+	vulkan.DestroyBuffer(b.d.device, b.buffer, nil)
+	b.d.died(kindBuffer)
+	if b.allocated != 0 {
+		b.mapped = nil // freeing unmaps
+		vulkan.FreeMemory(b.d.device, b.memory, nil)
+		b.d.died(kindMemory)
+		b.d.unreserve(b.memoryType, b.allocated)
+	}
+}
+
+// ID is unique in the process and never reused, unlike the handle.
+func (b *Buffer) ID() uint64 { return b.id }
+
+// Handle is the VkBuffer.
+func (b *Buffer) Handle() uint64 { return bits(b.buffer) }
+
+// Size is the size asked for, in bytes.
+func (b *Buffer) Size() uint64 { return b.size }
+
+// Mapped is the buffer in the host's address space, or nil where the host cannot see
+// it. It is not Go memory and dies with the buffer. Reads and writes race with the
+// device unless a wait or a submission orders them.
+func (b *Buffer) Mapped() []byte { return b.mapped }
+
+// Coherent reports that mapped reads and writes need no flush and no invalidate.
+func (b *Buffer) Coherent() bool { return b.flags()&HostCoherent != 0 }
+
+// MemoryType is the index of the buffer's memory type.
+func (b *Buffer) MemoryType() int { return b.memoryType }
+
+// HeapIndex is the index of the heap that holds the buffer.
+func (b *Buffer) HeapIndex() int { return b.d.info.MemoryTypes[b.memoryType].Heap }
+
+// Address is the buffer's device address, or 0 where the device has none.
+func (b *Buffer) Address() uint64 { return b.address }
+
+// FlushRange is a part of a mapped buffer, in bytes.
+type FlushRange struct {
+	Buffer       *Buffer
+	Offset, Size uint64
+}
+
+// appendRange adds the triple for the C side, grown to whole atoms as Vulkan wants it.
+func (r FlushRange) appendRange(dst []uint64) []uint64 {
+	atom := r.Buffer.d.info.Limits.NonCoherentAtomSize
+	lo := r.Offset / atom * atom
+	hi := min((r.Offset+r.Size+atom-1)/atom*atom, r.Buffer.allocated)
+	return append(dst, bits(r.Buffer.memory), lo, hi-lo)
+}
+
+// Invalidate makes what the device wrote visible to the host through the mapped range.
+// It does nothing on coherent memory. Pending host writes in the same atoms are lost.
+func (d *Device) Invalidate(ranges ...FlushRange) error {
+	var flat []uint64
+	for _, r := range ranges {
+		if r.Size != 0 && !r.Buffer.Coherent() {
+			flat = r.appendRange(flat)
+		}
+	}
+	if len(flat) == 0 {
+		return nil
+	}
+	return d.result(d.c.Invalidate(flat), "vkInvalidateMappedMemoryRanges", "%d ranges", len(ranges))
+}

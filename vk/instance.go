@@ -1,0 +1,196 @@
+package vk
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	vulkan "github.com/vulkan-go/vulkan"
+
+	"vkcompute/vk/internal/abi"
+)
+
+// Validation says how much of the Khronos validation layer runs beneath the library.
+type Validation int
+
+const (
+	// ValidationOff is the default.
+	ValidationOff Validation = iota
+	// ValidationCore checks the use of the interface.
+	ValidationCore
+	// ValidationSync checks synchronization too: missing barriers between storage
+	// buffers, with a layer of 2025 or later; older layers see some of them.
+	ValidationSync
+)
+
+const (
+	validationLayer    = "VK_LAYER_KHRONOS_validation"
+	debugUtils         = "VK_EXT_debug_utils"
+	layerSettings      = "VK_EXT_layer_settings"
+	validationFeatures = "VK_EXT_validation_features"
+	portability        = "VK_KHR_portability_enumeration"
+	portabilitySubset  = "VK_KHR_portability_subset"
+	memoryBudget       = "VK_EXT_memory_budget"
+	robustness2        = "VK_EXT_robustness2"
+)
+
+// baseline is the oldest Vulkan version the library runs on.
+var baseline = vulkan.MakeVersion(1, 2, 0)
+
+// instance is a VkInstance and the messages that arrived from beneath it.
+type instance struct {
+	c      *abi.Instance
+	logger *slog.Logger
+
+	mu       sync.Mutex
+	messages []Message
+}
+
+func newInstance(v Validation, logger *slog.Logger) (*instance, error) {
+	loader, err := openLoader()
+	if err != nil {
+		return nil, err
+	}
+	version, r := loader.Version()
+	if r < 0 {
+		return nil, &Error{Call: "vkEnumerateInstanceVersion", Result: r}
+	}
+	// A loader of Vulkan 1.0 refuses any other version; devices are listed all the same.
+	spec := abi.InstanceSpec{APIVersion: version}
+	if version >= vulkan.MakeVersion(1, 1, 0) {
+		spec.APIVersion = baseline
+	}
+	extensions, r := loader.Extensions("")
+	if r < 0 {
+		return nil, &Error{Call: "vkEnumerateInstanceExtensionProperties", Result: r}
+	}
+	if slices.Contains(extensions, portability) {
+		spec.Portability = true
+		spec.Extensions = append(spec.Extensions, portability)
+	}
+	if v != ValidationOff {
+		layers, r := loader.Layers()
+		if r < 0 {
+			return nil, &Error{Call: "vkEnumerateInstanceLayerProperties", Result: r}
+		}
+		if !slices.Contains(layers, validationLayer) {
+			return nil, fmt.Errorf("vk: %w: want %s, found %q; install it (Debian and Ubuntu: vulkan-validationlayers) or point VK_LAYER_PATH at its manifest", ErrNoValidation, validationLayer, layers)
+		}
+		of, r := loader.Extensions(validationLayer)
+		if r < 0 {
+			return nil, &Error{Call: "vkEnumerateInstanceExtensionProperties", Result: r, Detail: validationLayer}
+		}
+		spec.Layers = []string{validationLayer}
+		spec.LayerSettings = slices.Contains(of, layerSettings)
+		spec.ValidationFeatures = slices.Contains(of, validationFeatures)
+		spec.Validation = abi.ValidateCore
+		if v == ValidationSync {
+			spec.Validation = abi.ValidateSync
+		}
+		spec.Messages = slices.Contains(of, debugUtils) || slices.Contains(extensions, debugUtils)
+		if !spec.Messages {
+			return nil, fmt.Errorf("vk: %w: %s has no %s, so its messages would be lost", ErrNoValidation, validationLayer, debugUtils)
+		}
+		spec.Extensions = append(spec.Extensions, debugUtils)
+		if spec.ValidationFeatures && !spec.LayerSettings {
+			spec.Extensions = append(spec.Extensions, validationFeatures)
+		}
+	}
+	c, r := loader.NewInstance(spec)
+	if r < 0 {
+		e := &Error{Call: "vkCreateInstance", Result: r}
+		if vulkan.Result(r) == vulkan.ErrorIncompatibleDriver {
+			return nil, noDriver(e)
+		}
+		return nil, e
+	}
+	in := &instance{c: c, logger: logger}
+	if err := fillTable(handle[vulkan.Instance](c.Handle())); err != nil {
+		in.close()
+		return nil, err
+	}
+	return in, nil
+}
+
+func noDriver(err error) error {
+	return fmt.Errorf("vk: %w: no Vulkan driver is installed or VK_DRIVER_FILES names none that works: %w; install one (Debian and Ubuntu: mesa-vulkan-drivers, which also holds one for the CPU)", ErrNoDevice, err)
+}
+
+func (in *instance) close() { in.c.Free() }
+
+// Severity of a message.
+type Severity int
+
+const (
+	SeverityInfo Severity = iota
+	SeverityWarning
+	SeverityError
+)
+
+func (s Severity) String() string { return [...]string{"info", "warning", "error"}[s] }
+
+// Message is what the loader, a layer or a driver had to say.
+type Message struct {
+	Severity   Severity
+	Validation bool   // from the validation layer's checks
+	ID         string // such as VUID-vkCmdDispatch-None-08600 or SYNC-HAZARD-WRITE-AFTER-WRITE
+	Text       string
+}
+
+func (m Message) String() string { return m.Severity.String() + ": " + m.ID + ": " + m.Text }
+
+// Bits of VkDebugUtilsMessageTypeFlagsEXT and VkDebugUtilsMessageSeverityFlagsEXT.
+const (
+	typeValidation  = 0x2
+	severityWarning = 0x100
+	severityError   = 0x1000
+)
+
+// keptMessages bounds what is held for a caller who never asks.
+const keptMessages = 256
+
+// drain moves messages from the ring on the C side to Go. It costs one load when there is none.
+func (in *instance) drain() {
+	if !in.c.MessagesPending() {
+		return
+	}
+	list, dropped := in.c.TakeMessages()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, raw := range list {
+		m := Message{ID: raw.Name, Text: raw.Text, Validation: raw.Types&typeValidation != 0}
+		switch {
+		case raw.Severity >= severityError:
+			m.Severity = SeverityError
+		case raw.Severity >= severityWarning:
+			m.Severity = SeverityWarning
+		}
+		if len(in.messages) < keptMessages {
+			in.messages = append(in.messages, m)
+		} else {
+			dropped++
+		}
+		if in.logger != nil {
+			level := slog.LevelWarn
+			if m.Severity == SeverityError {
+				level = slog.LevelError
+			}
+			in.logger.Log(context.Background(), level, "vulkan", "id", m.ID, "message", m.Text)
+		}
+	}
+	if dropped > 0 && in.logger != nil {
+		in.logger.Warn("vulkan: messages dropped", "count", dropped)
+	}
+}
+
+// take returns the messages collected so far and forgets them.
+func (in *instance) take() []Message {
+	in.drain()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	list := in.messages
+	in.messages = nil
+	return list
+}

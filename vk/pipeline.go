@@ -1,0 +1,193 @@
+package vk
+
+import (
+	"fmt"
+
+	vulkan "github.com/vulkan-go/vulkan"
+
+	"vkcompute/vk/internal/abi"
+)
+
+// DescriptorKind is the kind of a binding.
+type DescriptorKind uint32
+
+const (
+	StorageBuffer        = DescriptorKind(vulkan.DescriptorTypeStorageBuffer)
+	StorageBufferDynamic = DescriptorKind(vulkan.DescriptorTypeStorageBufferDynamic)
+)
+
+// Binding is one descriptor of set 0.
+type Binding struct {
+	Number uint32
+	Kind   DescriptorKind
+}
+
+// SpecConstant gives a specialisation constant its 32-bit value.
+type SpecConstant struct{ ID, Value uint32 }
+
+// PipelineSpec describes a compute pipeline.
+type PipelineSpec struct {
+	Code      []uint32 // SPIR-V
+	Entry     string
+	Bindings  []Binding // of set 0
+	PushSize  uint32    // bytes of push constants
+	Constants []SpecConstant
+	// Workgroup is the size the shader has once specialised, to be checked against the
+	// device's limits.
+	Workgroup    [3]uint32
+	SharedMemory uint32 // bytes the shader uses, as far as is known
+	Name         string
+}
+
+// Pipeline is a compiled compute shader with its layouts.
+type Pipeline struct {
+	d         *Device
+	pipeline  vulkan.Pipeline
+	layout    vulkan.PipelineLayout
+	setLayout vulkan.DescriptorSetLayout
+	storage   uint32 // descriptors by kind
+	dynamic   uint32
+	workgroup [3]uint32
+	closed    bool
+}
+
+func (d *Device) checkPipeline(s *PipelineSpec) error {
+	l := &d.info.Limits
+	what := fmt.Sprintf("pipeline %q", s.Name)
+	if len(s.Code) < 5 || s.Code[0] != 0x07230203 {
+		return fmt.Errorf("vk: %s: %w: the code does not begin with the SPIR-V magic number 0x07230203", what, ErrInvalidShader)
+	}
+	invocations := uint64(1)
+	for axis, n := range s.Workgroup {
+		if n == 0 {
+			return fmt.Errorf("vk: %s: workgroup size %v: want at least 1 on each axis", what, s.Workgroup)
+		}
+		if err := checkLimit(fmt.Sprintf("maxComputeWorkGroupSize[%d]", axis), uint64(n), uint64(l.MaxWorkgroupSize[axis]), what); err != nil {
+			return err
+		}
+		invocations *= uint64(n)
+	}
+	storage, dynamic := uint64(0), uint64(0)
+	for _, b := range s.Bindings {
+		switch b.Kind {
+		case StorageBufferDynamic:
+			dynamic++
+		case StorageBuffer:
+		default:
+			return fmt.Errorf("vk: %s: binding %d has descriptor kind %d: want a storage buffer, plain (%d) or dynamic (%d)", what, b.Number, b.Kind, StorageBuffer, StorageBufferDynamic)
+		}
+		storage++
+	}
+	for _, c := range []struct {
+		name      string
+		want, max uint64
+	}{
+		{"maxComputeWorkGroupInvocations", invocations, l.MaxWorkgroupInvocations},
+		{"maxComputeSharedMemorySize", uint64(s.SharedMemory), l.MaxSharedMemory},
+		{"maxPushConstantsSize", uint64(s.PushSize), l.MaxPushConstantsSize},
+		{"maxDescriptorSetStorageBuffers", storage, l.MaxStorageBuffers},
+		{"maxDescriptorSetStorageBuffersDynamic", dynamic, l.MaxDynamicStorageBuffers},
+		{"bindings of one set", storage, uint64(abi.MaxBindings)},
+		{"specialisation constants", uint64(len(s.Constants)), uint64(abi.MaxBindings)},
+	} {
+		if err := checkLimit(c.name, c.want, c.max, what); err != nil {
+			return err
+		}
+	}
+	if s.PushSize%4 != 0 {
+		return fmt.Errorf("vk: %s: %d bytes of push constants: want a multiple of 4", what, s.PushSize)
+	}
+	return nil
+}
+
+// NewPipeline compiles a shader. Limits are checked first, since drivers accept shaders
+// beyond them.
+func (d *Device) NewPipeline(s PipelineSpec) (*Pipeline, error) {
+	if err := d.usable("vkCreateComputePipelines"); err != nil {
+		return nil, err
+	}
+	if err := d.checkPipeline(&s); err != nil {
+		return nil, err
+	}
+	defer d.in.drain()
+	p := &Pipeline{d: d, workgroup: s.Workgroup}
+	numbers, kinds := make([]uint32, len(s.Bindings)), make([]uint32, len(s.Bindings))
+	for i, b := range s.Bindings {
+		numbers[i], kinds[i] = b.Number, uint32(b.Kind)
+		if b.Kind == StorageBufferDynamic {
+			p.dynamic++
+		} else {
+			p.storage++
+		}
+	}
+	fail := func(r int32, call string) (*Pipeline, error) {
+		p.Close()
+		return nil, d.result(r, call, "pipeline %q", s.Name)
+	}
+	setLayout, r := d.c.SetLayout(numbers, kinds)
+	if r < 0 {
+		return fail(r, "vkCreateDescriptorSetLayout")
+	}
+	d.born(kindSetLayout)
+	p.setLayout = handle[vulkan.DescriptorSetLayout](setLayout)
+	layout, r := d.c.PipelineLayout(setLayout, s.PushSize)
+	if r < 0 {
+		return fail(r, "vkCreatePipelineLayout")
+	}
+	d.born(kindPipelineLayout)
+	p.layout = handle[vulkan.PipelineLayout](layout)
+	module, r := d.c.ShaderModule(s.Code)
+	if r < 0 {
+		return fail(r, "vkCreateShaderModule")
+	}
+	d.born(kindShader)
+	constants := make([]uint32, 0, 2*len(s.Constants))
+	for _, c := range s.Constants {
+		constants = append(constants, c.ID, c.Value)
+	}
+	pipeline, r := d.c.ComputePipeline(0, module, s.Entry, layout, constants)
+	vulkan.DestroyShaderModule(d.device, handle[vulkan.ShaderModule](module), nil)
+	d.died(kindShader)
+	if r < 0 {
+		return fail(r, "vkCreateComputePipelines")
+	}
+	d.born(kindPipeline)
+	p.pipeline = handle[vulkan.Pipeline](pipeline)
+	d.name(vulkan.ObjectTypePipeline, pipeline, s.Name)
+	return p, nil
+}
+
+// Close destroys the pipeline. No command that uses it may be pending.
+func (p *Pipeline) Close() {
+	if p.closed {
+		return
+	}
+	p.closed = true
+	if p.pipeline != handle[vulkan.Pipeline](0) {
+		vulkan.DestroyPipeline(p.d.device, p.pipeline, nil)
+		p.d.died(kindPipeline)
+	}
+	if p.layout != handle[vulkan.PipelineLayout](0) {
+		vulkan.DestroyPipelineLayout(p.d.device, p.layout, nil)
+		p.d.died(kindPipelineLayout)
+	}
+	if p.setLayout != handle[vulkan.DescriptorSetLayout](0) {
+		vulkan.DestroyDescriptorSetLayout(p.d.device, p.setLayout, nil)
+		p.d.died(kindSetLayout)
+	}
+}
+
+// Handle is the VkPipeline.
+func (p *Pipeline) Handle() uint64 { return bits(p.pipeline) }
+
+// Layout is the VkPipelineLayout.
+func (p *Pipeline) Layout() uint64 { return bits(p.layout) }
+
+// SetLayout is the VkDescriptorSetLayout of set 0.
+func (p *Pipeline) SetLayout() uint64 { return bits(p.setLayout) }
+
+// Workgroup is the size of a workgroup.
+func (p *Pipeline) Workgroup() [3]uint32 { return p.workgroup }
+
+// Descriptors counts the storage buffers of a set, plain and dynamic.
+func (p *Pipeline) Descriptors() (storage, dynamic uint32) { return p.storage, p.dynamic }

@@ -1,0 +1,150 @@
+package vk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	vulkan "github.com/vulkan-go/vulkan"
+)
+
+// Timeline orders the submissions of one stream: each gets the next serial, starting
+// with 1, and the device's progress is the largest serial that completed. It is backed
+// by a timeline semaphore. Its methods may be called from several goroutines.
+type Timeline struct {
+	d         *Device
+	semaphore vulkan.Semaphore
+
+	mu        sync.Mutex
+	submitted uint64   // serial of the last submission, failed ones included
+	completed uint64   // last known progress
+	failed    []uint64 // serials that will never be signalled, ascending, not yet passed
+}
+
+// NewTimeline makes a timeline at serial 0.
+func (d *Device) NewTimeline() (*Timeline, error) {
+	if err := d.usable("vkCreateSemaphore"); err != nil {
+		return nil, err
+	}
+	s, r := d.c.Timeline(0)
+	if err := d.result(r, "vkCreateSemaphore", "a timeline"); err != nil {
+		return nil, err
+	}
+	d.born(kindTimeline)
+	return &Timeline{d: d, semaphore: handle[vulkan.Semaphore](s)}, nil
+}
+
+// Close destroys the timeline. No submission that signals or awaits it may be pending.
+func (t *Timeline) Close() {
+	if t.semaphore == handle[vulkan.Semaphore](0) {
+		return
+	}
+	vulkan.DestroySemaphore(t.d.device, t.semaphore, nil)
+	t.semaphore = handle[vulkan.Semaphore](0)
+	t.d.died(kindTimeline)
+}
+
+// Submitted is the serial of the last submission.
+func (t *Timeline) Submitted() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.submitted
+}
+
+// Completed is the progress known without asking the driver.
+func (t *Timeline) Completed() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.completed
+}
+
+// Refresh asks the driver for the progress.
+func (t *Timeline) Refresh() (uint64, error) {
+	if err := t.d.usable("vkGetSemaphoreCounterValue"); err != nil {
+		return t.Completed(), err
+	}
+	v, r := t.d.c.TimelineValue(bits(t.semaphore))
+	if err := t.d.result(r, "vkGetSemaphoreCounterValue", ""); err != nil {
+		return t.Completed(), err
+	}
+	return t.advance(v)
+}
+
+// advance notes a value read from the semaphore. A lost device may report any value,
+// 2^64-1 on some, so one that was never submitted is an error.
+func (t *Timeline) advance(v uint64) (uint64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if v > t.submitted {
+		t.d.lost.Store(true)
+		return t.completed, &Error{Call: "vkGetSemaphoreCounterValue", Result: int32(vulkan.ErrorDeviceLost), Detail: fmt.Sprintf("value %d, submitted %d", v, t.submitted)}
+	}
+	t.completed = max(t.completed, v)
+	t.skipFailed()
+	return t.completed, nil
+}
+
+// skipFailed passes serials that nobody will signal once all before them completed.
+func (t *Timeline) skipFailed() {
+	for len(t.failed) > 0 && t.failed[0] <= t.completed+1 {
+		t.completed = max(t.completed, t.failed[0])
+		t.failed = t.failed[1:]
+	}
+}
+
+// fail notes that a submission failed: its serial completes with the one before it.
+func (t *Timeline) fail(serial uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed = append(t.failed, serial)
+	t.skipFailed()
+}
+
+// target is the value to wait for on the semaphore so that serial has completed.
+func (t *Timeline) target(serial uint64) (value uint64, done bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if serial > t.submitted {
+		return 0, false, fmt.Errorf("vk: waiting for serial %d: the last one submitted is %d, so the wait would never end", serial, t.submitted)
+	}
+	for value = serial; slices.Contains(t.failed, value); value-- {
+	}
+	return value, value <= t.completed, nil
+}
+
+// waitSlice bounds one wait inside the driver, so that a queue that never signals keeps
+// no thread for ever and a cancelled context is noticed.
+const waitSlice = 20 * time.Millisecond
+
+// Wait blocks until serial has completed, the context is done or the device is lost.
+// A cancelled wait leaves the work pending. A serial never submitted is an error.
+func (t *Timeline) Wait(ctx context.Context, serial uint64) error {
+	for {
+		value, done, err := t.target(serial)
+		if err != nil || done {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("vk: waiting for serial %d: %w; the work is still pending", serial, err)
+		}
+		if err := t.d.usable("vkWaitSemaphores"); err != nil {
+			return err
+		}
+		slice := waitSlice
+		if deadline, ok := ctx.Deadline(); ok {
+			slice = max(min(slice, time.Until(deadline)), 0)
+		}
+		r := t.d.c.TimelineWait(bits(t.semaphore), value, uint64(slice))
+		t.d.in.drain()
+		if err := t.d.result(r, "vkWaitSemaphores", "serial %d", serial); err != nil {
+			return err
+		}
+		if vulkan.Result(r) == vulkan.Success {
+			if _, err := t.advance(value); err != nil {
+				return err
+			}
+		}
+	}
+}
