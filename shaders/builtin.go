@@ -15,12 +15,14 @@ var binaries embed.FS
 var (
 	// Add: out = a + b, broadcast to out's shape. Each element is one rounding of
 	// the exact sum; NaN and infinities propagate; denormals may be flushed.
+	// In the bounds below u is 2⁻²⁴ on a device that rounds to nearest and 2⁻²³
+	// on one that does not: Vulkan demands correct rounding, not its direction.
 	Add = builtin("add", elementwise2(planBinary))
 	// Mul: out = a · b, as Add.
 	Mul = builtin("mul", elementwise2(planBinary))
 	// Sum: out = Σ x over every axis where out has extent 1 and x has not. The
 	// ranks are equal, or out has one element and takes the whole sum. The error
-	// is at most (106 + n/32768)·2⁻²⁴·Σ|x| for n summands, as long as no partial
+	// is at most (106 + n/32768)·u·Σ|x| for n summands, as long as no partial
 	// sum overflows; NaN and infinities propagate. The order of additions depends
 	// only on shapes, strides and the workgroup size, so equal launches give
 	// equal bits. A sum over nothing is 0.
@@ -33,7 +35,7 @@ var (
 	})
 	// MatMul: out = a @ b. The last two axes are the matrices ([M K], [K N] and
 	// [M N], any strides), the axes before them a batch, broadcast to out's. The
-	// error of an element is at most (K+1)·2⁻²⁴·Σ|a·b|, as long as no partial sum
+	// error of an element is at most (K+1)·u·Σ|a·b|, as long as no partial sum
 	// overflows; NaN and infinities propagate. With K = 0 the result is 0.
 	MatMul = builtin("matmul", KernelSpec{
 		Params: []Param{
@@ -97,12 +99,15 @@ const preferredInvocations = 256
 
 // lineWorkgroup is a power of two in x: the reduction halves it.
 func lineWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
-	n := powerBelow(min(preferredInvocations, limits.Invocations, limits.Size[0], limits.SharedBytes/4))
+	n := powerBelow(min(preferredInvocations, limits.Invocations, limits.Size[0]))
 	return []SpecConst{{ID: 0, Value: n}}, [3]uint32{n, 1, 1}
 }
 
 // tileWorkgroup is as square as it can be, wider rather than higher.
 func tileWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
+	if limits.SharedBytes == 0 {
+		limits.SharedBytes = 16 << 10 // what every Vulkan device has
+	}
 	x := powerBelow(min(16, limits.Size[0]))
 	y := powerBelow(min(16, limits.Size[1]))
 	for x > 1 || y > 1 {

@@ -94,7 +94,8 @@ type SpecConst struct {
 	Value uint32
 }
 
-// MaxWorkgroup is what a device allows one workgroup.
+// MaxWorkgroup is what a device allows one workgroup. SharedBytes of 0 means the
+// 16 KiB that every Vulkan device has.
 type MaxWorkgroup struct {
 	Invocations uint32
 	Size        [3]uint32

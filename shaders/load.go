@@ -39,6 +39,8 @@ const (
 	opSpecConstComposite = 51
 	opSpecConstantOp     = 52
 	opFunction           = 54
+	opFunctionEnd        = 56
+	opFunctionCall       = 57
 	opVariable           = 59
 	opDecorate           = 71
 	opMemberDecorate     = 72
@@ -84,6 +86,8 @@ func Load(code []byte) (*Module, error) {
 		decs:   map[uint32]decoration{},
 		member: map[memberKey]decoration{},
 		modes:  map[uint32]localSize{},
+		bodies: map[uint32]bool{},
+		calls:  map[uint32]int{},
 		seen:   map[uint32]bool{},
 	}
 	if err := r.scan(); err != nil {
@@ -171,6 +175,9 @@ type reflector struct {
 	member  map[memberKey]decoration
 	modes   map[uint32]localSize
 	seen    map[uint32]bool
+	bodies  map[uint32]bool // functions that have ended
+	calls   map[uint32]int  // functions that are called, with the word of one call
+	inside  uint32          // function being read, 0 between functions
 	vars    []variable
 	entries []entry
 	wgSize  uint32 // constant decorated as the WorkgroupSize built-in
@@ -208,6 +215,21 @@ func (r *reflector) scan() error {
 			return err
 		}
 		at += n
+	}
+	// A module cut between two instructions is whole to a parser; what shows it is
+	// a function without an end or without a body.
+	if r.inside != 0 {
+		return &LoadError{Word: len(r.words), Err: ErrTruncated, Detail: fmt.Sprintf("function %d has no end", r.inside)}
+	}
+	for id, at := range r.calls {
+		if !r.bodies[id] {
+			return &LoadError{Word: at, Err: ErrTruncated, Detail: fmt.Sprintf("function %d is called and not there", id)}
+		}
+	}
+	for _, e := range r.entries {
+		if !r.bodies[e.id] {
+			return &LoadError{Word: len(r.words), Err: ErrTruncated, Detail: fmt.Sprintf("function %d of entry point %q is not there", e.id, e.name)}
+		}
 	}
 	return nil
 }
@@ -263,6 +285,19 @@ func (r *reflector) instruction(at int, op uint32, args []uint32) error {
 	case opConstantTrue, opConstantFalse, opConstant, opConstantComposite,
 		opSpecConstantTrue, opSpecConstantFalse, opSpecConstant, opSpecConstComposite, opSpecConstantOp:
 		return r.constDef(at, op, args)
+	case opFunction:
+		if r.inside != 0 {
+			return invalid(at, "function %d begins within function %d", args[1], r.inside)
+		}
+		r.inside = args[1]
+		return r.define(at, args[1])
+	case opFunctionEnd:
+		if r.inside == 0 {
+			return invalid(at, "a function ends that did not begin")
+		}
+		r.bodies[r.inside], r.inside = true, 0
+	case opFunctionCall:
+		r.calls[args[2]] = at
 	case opVariable:
 		if err := r.define(at, args[1]); err != nil {
 			return err
@@ -278,11 +313,11 @@ func minArgs(op uint32) int {
 	switch op {
 	case opExtension, opCapability, opTypeBool, opTypeStruct:
 		return 1
-	case opName, opExecutionMode, opExecutionModeID, opDecorate, opTypeFloat, opTypeRuntimeArray,
+	case opName, opFunction, opExecutionMode, opExecutionModeID, opDecorate, opTypeFloat, opTypeRuntimeArray,
 		opConstantTrue, opConstantFalse, opConstantComposite, opSpecConstantTrue, opSpecConstantFalse, opSpecConstComposite:
 		return 2
 	case opEntryPoint, opMemberDecorate, opTypeInt, opTypeVector, opTypeMatrix, opTypeArray, opTypePointer,
-		opConstant, opSpecConstant, opSpecConstantOp, opVariable:
+		opConstant, opSpecConstant, opSpecConstantOp, opVariable, opFunctionCall:
 		return 3
 	default:
 		return 0
@@ -481,15 +516,58 @@ func (r *reflector) constDef(at int, op uint32, args []uint32) error {
 		c.value, c.known = args[2], true
 	case opConstantComposite, opSpecConstComposite:
 		c.parts = args[2:]
+	case opSpecConstantOp:
+		c.value, c.known = r.evaluate(args[2], args[3:])
 	}
 	r.consts[id] = c
 	return nil
 }
 
+// evaluate works out what a length made of specialisation constants is by
+// default: glslc multiplies and takes apart the workgroup size.
+func (r *reflector) evaluate(op uint32, args []uint32) (value uint32, known bool) {
+	const (
+		compositeExtract = 81
+		iAdd, iSub, iMul = 128, 130, 132
+		uDiv             = 134
+		shiftLeft        = 196
+	)
+	if len(args) != 2 {
+		return 0, false
+	}
+	x := r.consts[args[0]]
+	if op == compositeExtract {
+		if uint64(args[1]) >= uint64(len(x.parts)) {
+			return 0, false
+		}
+		part := r.consts[x.parts[args[1]]]
+		return part.value, part.known
+	}
+	y := r.consts[args[1]]
+	if !x.known || !y.known {
+		return 0, false
+	}
+	switch op {
+	case iAdd:
+		return x.value + y.value, true
+	case iSub:
+		return x.value - y.value, true
+	case iMul:
+		return x.value * y.value, true
+	case uDiv:
+		if y.value != 0 {
+			return x.value / y.value, true
+		}
+	case shiftLeft:
+		return x.value << y.value, true
+	}
+	return 0, false
+}
+
 func (r *reflector) module() (*Module, error) {
 	m := &Module{Words: r.words, Capabilities: r.caps, Extensions: r.exts}
 	if len(r.entries) == 0 {
-		return nil, invalid(len(r.words), "no compute entry point")
+		return nil, invalid(len(r.words), "want a compute entry point, found none")
 	}
 	for id, c := range r.consts {
 		d := r.decs[id]

@@ -9,7 +9,7 @@ type Module struct {
 	Bindings     []BindingInfo // sorted by set, then binding
 	Constants    []SpecInfo    // sorted by ID
 	PushSize     int           // bytes of the push constant block, 0 if there is none
-	SharedBytes  int           // workgroup memory, with default specialisation
+	SharedBytes  int           // workgroup memory by default specialisation, as far as array lengths can be evaluated
 	Capabilities []Capability
 	Extensions   []string
 }

@@ -1,0 +1,210 @@
+package shaders_test
+
+import (
+	"fmt"
+	"math"
+
+	"vkcompute/shaders"
+)
+
+// machine does with info words and bindings what the shaders do, in float32 and
+// wrapping uint32, so that planners can be tested without a device. It follows
+// the GLSL, not the planners: an index out of a binding is an error.
+type machine struct {
+	info []uint32
+	bind map[uint32][]uint32
+	wg   [3]uint32
+	err  error
+}
+
+// view is what a shader reads at one place of the info words.
+type view struct {
+	rank, offset  uint32
+	shape, stride []uint32
+}
+
+func (m *machine) view(at uint32) (v view, next uint32) {
+	r := m.info[at]
+	v = view{rank: r, offset: m.info[at+1], shape: m.info[at+2 : at+2+r], stride: m.info[at+2+r : at+2+2*r]}
+	return v, at + 2 + 2*r
+}
+
+// at adds the position number i to an index, through the first axes given.
+func (v view) at(i uint32, axes uint32) uint32 {
+	var at uint32
+	for d := axes; d > 0; d-- {
+		c := i
+		if d > 1 {
+			i = c / v.shape[d-1]
+			c %= v.shape[d-1]
+		}
+		at += c * v.stride[d-1]
+	}
+	return at
+}
+
+func (m *machine) load(binding, i uint32) float32 {
+	b := m.bind[binding]
+	if uint64(i) >= uint64(len(b)) {
+		m.err = fmt.Errorf("reads element %d of binding %d, which has %d", i, binding, len(b))
+		return 0
+	}
+	return math.Float32frombits(b[i])
+}
+
+func (m *machine) store(binding, i, bits uint32) {
+	b := m.bind[binding]
+	if uint64(i) >= uint64(len(b)) {
+		m.err = fmt.Errorf("writes element %d of binding %d, which has %d", i, binding, len(b))
+		return
+	}
+	b[i] = bits
+}
+
+// fold spreads groups over y and z as a stream does for a device that takes at
+// most limit in one dimension.
+func fold(n, limit uint64) [3]uint64 {
+	g := [3]uint64{min(n, limit), 1, 1}
+	if rows := (n + g[0] - 1) / g[0]; rows > 1 {
+		g[1] = min(rows, limit)
+		g[2] = (rows + g[1] - 1) / g[1]
+	}
+	return g
+}
+
+// run executes a plan. The data of operands is changed in place.
+func run(k *shaders.Kernel, plan *shaders.Plan, env shaders.Env, data [][]uint32, limit uint64) error {
+	m := machine{bind: map[uint32][]uint32{}, wg: env.WorkgroupSize}
+	for _, w := range plan.Info {
+		m.info = append(m.info, uint32(w), uint32(w>>32))
+	}
+	for i, p := range k.Params {
+		if p.Kind == shaders.TensorParam {
+			m.bind[p.Binding] = data[i]
+		}
+	}
+	if plan.Groups[0] == 0 {
+		return nil
+	}
+	if plan.Groups[1] != 1 || plan.Groups[2] != 1 {
+		return fmt.Errorf("grid %v: want groups in x alone", plan.Groups)
+	}
+	grid := fold(plan.Groups[0], limit)
+	total := grid[0] * grid[1] * grid[2]
+	if total >= 2*plan.Groups[0] {
+		return fmt.Errorf("grid %v for %d groups", grid, plan.Groups[0])
+	}
+	body := map[*shaders.Kernel]func(*machine, uint32){
+		shaders.Add:    func(m *machine, g uint32) { m.binary(g, func(x, y float32) float32 { return x + y }) },
+		shaders.Mul:    func(m *machine, g uint32) { m.binary(g, func(x, y float32) float32 { return x * y }) },
+		shaders.Sum:    (*machine).sum,
+		shaders.MatMul: (*machine).matmul,
+		shaders.Fill:   (*machine).fill,
+		shaders.Nop:    func(*machine, uint32) {},
+	}[k]
+	for g := range total {
+		body(&m, uint32(g))
+		if m.err != nil {
+			return fmt.Errorf("group %d of %v, info %v: %w", g, grid, m.info, m.err)
+		}
+	}
+	return nil
+}
+
+func (m *machine) binary(g uint32, op func(x, y float32) float32) {
+	n := m.info[0]
+	a, next := m.view(1)
+	b, next := m.view(next)
+	o, _ := m.view(next)
+	for lid := range m.wg[0] {
+		i := g*m.wg[0] + lid
+		if i >= n {
+			continue
+		}
+		x := m.load(1, a.offset+a.at(i, a.rank))
+		y := m.load(2, b.offset+b.at(i, b.rank))
+		m.store(3, o.offset+o.at(i, o.rank), math.Float32bits(op(x, y)))
+	}
+}
+
+func (m *machine) fill(g uint32) {
+	o, _ := m.view(2)
+	for lid := range m.wg[0] {
+		if i := g*m.wg[0] + lid; i < m.info[1] {
+			m.store(1, o.offset+o.at(i, o.rank), m.info[0])
+		}
+	}
+}
+
+func (m *machine) sum(g uint32) {
+	outputs, length, lanes := m.info[0], m.info[1], m.info[2]
+	perGroup := m.wg[0] / lanes
+	o, next := m.view(4)
+	x, next := m.view(next)
+	red, _ := m.view(next)
+	part := make([]float32, m.wg[0])
+	for lane := range lanes {
+		for slot := range perGroup {
+			out := g*perGroup + slot
+			if out >= outputs {
+				continue
+			}
+			ix := x.offset + x.at(out, x.rank)
+			var total float32
+			for i := lane; i < length; {
+				var s2 float32
+				for k2 := 0; k2 < 32 && i < length; k2++ {
+					var s1 float32
+					for k1 := 0; k1 < 32 && i < length; k1++ {
+						var s0 float32
+						for k0 := 0; k0 < 32 && i < length; k0++ {
+							s0 += m.load(1, ix+red.at(i, red.rank))
+							i += lanes
+						}
+						s1 += s0
+					}
+					s2 += s1
+				}
+				total += s2
+			}
+			part[lane*perGroup+slot] = total
+		}
+	}
+	for step := lanes / 2; step > 0; step /= 2 {
+		for lane := range step {
+			for slot := range perGroup {
+				part[lane*perGroup+slot] += part[(lane+step)*perGroup+slot]
+			}
+		}
+	}
+	for slot := range perGroup {
+		if out := g*perGroup + slot; out < outputs {
+			m.store(2, o.offset+o.at(out, o.rank), math.Float32bits(part[slot]))
+		}
+	}
+}
+
+func (m *machine) matmul(g uint32) {
+	if g >= m.info[0] {
+		return
+	}
+	rows, cols, depth, tilesM, tilesN := m.info[1], m.info[2], m.info[3], m.info[4], m.info[5]
+	a, next := m.view(6)
+	b, next := m.view(next)
+	o, _ := m.view(next)
+	tile, batch := g%(tilesM*tilesN), g/(tilesM*tilesN)
+	r := o.rank
+	ia := a.offset + a.at(batch, r-2)
+	ib := b.offset + b.at(batch, r-2)
+	io := o.offset + o.at(batch, r-2)
+	row0, col0 := tile/tilesN*4*m.wg[1], tile%tilesN*4*m.wg[0]
+	for i := row0; i < min(row0+4*m.wg[1], rows); i++ {
+		for j := col0; j < min(col0+4*m.wg[0], cols); j++ {
+			var acc float32
+			for k := range depth {
+				acc += m.load(1, ia+i*a.stride[r-2]+k*a.stride[r-1]) * m.load(2, ib+k*b.stride[r-2]+j*b.stride[r-1])
+			}
+			m.store(3, io+i*o.stride[r-2]+j*o.stride[r-1], math.Float32bits(acc))
+		}
+	}
+}
