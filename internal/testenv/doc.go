@@ -28,9 +28,9 @@
 //	VKCOMPUTE_TEST_NO_ORACLE=1      run without the validation layer
 //	VKCOMPUTE_TEST_LAYER=FILE       the layer's library, instead of searching for it
 //	VKCOMPUTE_TEST_LONG=1           the long forms of tests that have one, see [Long]
-//	VKCOMPUTE_TEST_STAMP            read and otherwise unused: scripts/test puts sizes and times
-//	                                of driver and layer there, so that `go test` does not
-//	                                answer from its cache after either was upgraded
+//
+// go test's cache notices a changed variable, but no upgraded driver or layer:
+// scripts/test therefore runs driver tests with -count=1.
 //
 // # Concurrency and ownership
 //

@@ -1,7 +1,6 @@
 package testenv
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -118,28 +117,6 @@ func globAll(root string, patterns []string) []string {
 		// pattern only.
 		m, _ := filepath.Glob(filepath.Join(root, p))
 		out = append(out, m...)
-	}
-	return out
-}
-
-// driverLibraries are the libraries that driver manifests name, as far as they
-// are files.
-func driverLibraries(files string) []string {
-	var out []string
-	for _, f := range filepath.SplitList(files) {
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			continue
-		}
-		var m struct {
-			ICD struct {
-				Library string `json:"library_path"`
-			}
-		}
-		if json.Unmarshal(raw, &m) != nil || m.ICD.Library == "" {
-			continue
-		}
-		out = append(out, beside(f, m.ICD.Library))
 	}
 	return out
 }

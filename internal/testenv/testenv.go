@@ -15,7 +15,6 @@ const (
 	varNoOracle = "VKCOMPUTE_TEST_NO_ORACLE"
 	varLayer    = "VKCOMPUTE_TEST_LAYER"
 	varLong     = "VKCOMPUTE_TEST_LONG"
-	varStamp    = "VKCOMPUTE_TEST_STAMP"
 
 	varDriverFiles  = "VK_DRIVER_FILES"
 	varICDFiles     = "VK_ICD_FILENAMES" // the same, for loaders before 1.3.207
@@ -53,21 +52,6 @@ func (e *Env) Variables() []string {
 		}
 	}
 	return out
-}
-
-// Stamp changes whenever the driver's or the layer's library does.
-func (e *Env) Stamp() string {
-	files := driverLibraries(e.DriverFiles)
-	if e.Oracle {
-		files = append(files, e.Layer)
-	}
-	var b strings.Builder
-	for _, f := range files {
-		if fi, err := os.Stat(f); err == nil {
-			fmt.Fprintf(&b, "%s:%d:%d ", filepath.Base(f), fi.Size(), fi.ModTime().UnixNano())
-		}
-	}
-	return strings.TrimSpace(b.String())
 }
 
 // Prepare finds driver and layer and writes the layer's files into dir; it
@@ -134,7 +118,6 @@ var errNotStarted = errors.New("call testenv.Main or testenv.Start from TestMain
 // elsewhere than in the module's cache folder. Its error waits for Require.
 func Start() (stop func()) {
 	stop = func() {}
-	_ = os.Getenv(varStamp) // makes it part of go test's cache key
 	if on(os.Getenv(varNoDriver)) {
 		return stop
 	}
@@ -172,6 +155,11 @@ func Main(m *testing.M) {
 // the oracle is missing: a suite that skips by itself proves nothing.
 func Require(tb testing.TB) Env {
 	tb.Helper()
+	// go test keys its cache by the variables read while tests run, and Start
+	// ran before: without this, one driver's pass would answer for another.
+	for _, v := range inputs() {
+		os.Getenv(v)
+	}
 	if on(os.Getenv(varNoDriver)) {
 		tb.Skipf("needs a Vulkan driver, and %s is set", varNoDriver)
 	}
@@ -182,6 +170,18 @@ func Require(tb testing.TB) Env {
 		tb.Fatal(errNotStarted)
 	}
 	return *process.env
+}
+
+// inputs are the variables that what a test runs against depends on.
+func inputs() []string {
+	out := []string{
+		varDriver, varNoDriver, varNoOracle, varLayer,
+		varDriverFiles, varICDFiles, varLayerPath, varSettingsPath,
+	}
+	for _, s := range layerSettings() {
+		out = append(out, s.variable())
+	}
+	return out
 }
 
 // Long reports whether the long forms of tests were asked for.

@@ -209,18 +209,6 @@ func TestPrepareWithoutOracleNeedsNoLayer(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoLayer)
 }
 
-func TestStampFollowsTheDriver(t *testing.T) {
-	root := tree(t, map[string]string{
-		swFile:                                  `{"file_format_version":"1.0.0","ICD":{"library_path":"./libvk_swiftshader.so","api_version":"1.0.5"}}`,
-		"usr/lib/chromium/libvk_swiftshader.so": "one",
-	})
-	e := Env{DriverFiles: filepath.Join(root, swFile)}
-	before := e.Stamp()
-	require.Contains(t, before, "libvk_swiftshader.so")
-	require.NoError(t, os.WriteFile(filepath.Join(root, "usr/lib/chromium/libvk_swiftshader.so"), []byte("three"), 0o644))
-	require.NotEqual(t, before, e.Stamp())
-}
-
 // askLayer is tested on what every machine has: something that is no library,
 // and, where it can be compiled, one that is no layer.
 func TestAskLayerRefusesWhatIsNoLayer(t *testing.T) {

@@ -22,7 +22,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "oracleenv:", err)
 		os.Exit(1)
 	}
-	for _, v := range append(e.Variables(), "VKCOMPUTE_TEST_STAMP="+e.Stamp()) {
+	for _, v := range e.Variables() {
 		name, value, _ := strings.Cut(v, "=")
 		fmt.Printf("export %s=%s\n", name, quote(value))
 	}
