@@ -1,0 +1,78 @@
+package metacache
+
+import "fmt"
+
+// counts is what a cache counts; it only grows.
+type counts struct {
+	hits, misses, uncacheable, rejected, stores, evictions uint64
+}
+
+// Stats is a reading of a cache. Counts begin with the cache; sizes are those
+// of the moment, in bytes of info words.
+type Stats struct {
+	// Hits and Misses count the look-ups of both modes.
+	Hits, Misses uint64
+	// Uncacheable counts the misses that the policy never caches, Rejected those
+	// that its admission rule turned away. Both are among Misses.
+	Uncacheable, Rejected uint64
+	// Stores counts new entries, Evictions those that had to go for a bound.
+	Stores, Evictions uint64
+	// Entries and bytes that a graph or the running capture pins.
+	PinnedEntries int
+	PinnedBytes   int64
+	// Entries and bytes that nothing pins: what MaxEntries and MaxBytes bound.
+	UnpinnedEntries int
+	UnpinnedBytes   int64
+	// Graphs counts the committed captures that were not released.
+	Graphs int
+}
+
+// Stats reads the cache's statistics.
+func (c *Cache[V]) Stats() Stats {
+	return Stats{
+		Hits:            c.counts.hits,
+		Misses:          c.counts.misses,
+		Uncacheable:     c.counts.uncacheable,
+		Rejected:        c.counts.rejected,
+		Stores:          c.counts.stores,
+		Evictions:       c.counts.evictions,
+		PinnedEntries:   c.pinned.len,
+		PinnedBytes:     c.pinned.bytes,
+		UnpinnedEntries: c.unpinned.len,
+		UnpinnedBytes:   c.unpinned.bytes,
+		Graphs:          len(c.graphs),
+	}
+}
+
+// Lookups returns the number of look-ups.
+func (s Stats) Lookups() uint64 { return s.Hits + s.Misses }
+
+// HitRate returns the share of look-ups that hit, from 0 to 1; 0 without any.
+func (s Stats) HitRate() float64 {
+	if s.Lookups() == 0 {
+		return 0
+	}
+	return float64(s.Hits) / float64(s.Lookups())
+}
+
+// LiveBytes returns the bytes of all entries.
+func (s Stats) LiveBytes() int64 { return s.PinnedBytes + s.UnpinnedBytes }
+
+// String returns the statistics as one line for a person.
+func (s Stats) String() string {
+	return fmt.Sprintf("%d of %d look-ups hit (%.1f %%), %d uncacheable, %d rejected; %d stored, %d evicted; %d entries (%s) unpinned, %d entries (%s) pinned by %d graphs or a capture",
+		s.Hits, s.Lookups(), 100*s.HitRate(), s.Uncacheable, s.Rejected, s.Stores, s.Evictions,
+		s.UnpinnedEntries, humanBytes(s.UnpinnedBytes), s.PinnedEntries, humanBytes(s.PinnedBytes), s.Graphs)
+}
+
+func humanBytes(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}
