@@ -101,6 +101,8 @@ func TestReflectsAccess(t *testing.T) {
 		{"variable readonly", []dec{{onVariable, nonWritable}}, shaders.Read},
 		{"variable writeonly", []dec{{onVariable, nonReadable}}, shaders.Write},
 		{"one of two members readonly", []dec{{0, nonWritable}}, shaders.ReadWrite},
+		{"the other member readonly", []dec{{1, nonWritable}}, shaders.ReadWrite},
+		{"the other member writeonly", []dec{{1, nonReadable}}, shaders.ReadWrite},
 		{"both members readonly", []dec{{0, nonWritable}, {1, nonWritable}}, shaders.Read},
 		{"members differ", []dec{{0, nonWritable}, {1, nonReadable}}, shaders.ReadWrite},
 		{"neither", []dec{{onVariable, nonWritable}, {onVariable, nonReadable}}, 0},
@@ -272,6 +274,9 @@ func TestBadModules(t *testing.T) {
 		{"variable of no pointer", tail(types(entry()).op(59, idFloat, idVar, 12)).bytes(binary.LittleEndian), shaders.ErrInvalidModule, "not a pointer"},
 		{"no binding", tail(types(entry()).op(30, idStruct, idFloat).op(32, idPtr, 12, idStruct).op(59, idPtr, idVar, 12)).bytes(binary.LittleEndian), shaders.ErrInvalidModule, "no descriptor set"},
 		{"no body", types(entry()).bytes(binary.LittleEndian), shaders.ErrTruncated, "entry point"},
+		{"helper without end", tail(types(entry())).op(54, idVoid, 92, 0, idFnType).bytes(binary.LittleEndian), shaders.ErrTruncated, "function 92 has no end"},
+		{"function in function", types(entry()).op(54, idVoid, 92, 0, idFnType).op(54, idVoid, idMain, 0, idFnType).op(56).bytes(binary.LittleEndian), shaders.ErrInvalidModule, "within function 92"},
+		{"end of nothing", types(entry()).op(56).bytes(binary.LittleEndian), shaders.ErrInvalidModule, "did not begin"},
 		{"call of nothing", types(entry()).op(54, idVoid, idMain, 0, idFnType).op(57, idVoid, 91, 92).op(56).bytes(binary.LittleEndian), shaders.ErrTruncated, "function 92 is called"},
 		{"huge array", tail(types(entry()).op(43, idUint, idTwo, 1<<31).op(28, idRuntime, idFloat, idTwo)).bytes(binary.LittleEndian), shaders.ErrInvalidModule, "larger than"},
 	} {

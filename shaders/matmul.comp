@@ -101,7 +101,8 @@ void main() {
             sb[k * cols + n] = v;
         }
         barrier();
-        for (uint k = 0u; k < DEPTH; k++) {
+        uint depth = min(DEPTH, K - k0);
+        for (uint k = 0u; k < depth; k++) {
             float fa[MICRO];
             float fb[MICRO];
             for (uint i = 0u; i < MICRO; i++) {

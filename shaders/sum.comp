@@ -92,13 +92,12 @@ void main() {
     // for all of them.
     uint me = lane * perGroup + slot;
     part[me] = total;
-    barrier();
     for (uint step = lanes / 2u; step > 0u; step /= 2u) {
+        barrier();
         if (lane < step) {
             precise float s = part[me] + part[me + step * perGroup];
             part[me] = s;
         }
-        barrier();
     }
     if (live && lane == 0u) {
         result[io] = part[me];
