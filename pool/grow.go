@@ -22,7 +22,7 @@ func (m *Manager) allocSlowly(size, want uint64, c class) (Slice, error) {
 	waiting := m.wheel.count > 0 || len(m.parked) > 0
 	m.mu.Unlock()
 	if waiting {
-		if done, err := m.tl.Refresh(); err == nil {
+		if done, err := m.refresh(); err == nil {
 			m.drainTo(done)
 		}
 		if s, ok, err := m.tryAgain(size, want, c); ok || err != nil {
@@ -84,6 +84,9 @@ func (m *Manager) grow(size, want uint64, c class) (Slice, error) {
 		}
 		pageSize = min(pageSize, room&^(m.pageAlign()-1))
 		s, err := m.growIn(p, pageSize, need, size, want, c)
+		if errors.Is(err, errReplaced) {
+			return m.allocSlowly(size, want, c)
+		}
 		var oom *noMemoryError
 		if !errors.As(err, &oom) {
 			return s, err
@@ -109,6 +112,9 @@ type noMemoryError struct {
 func (e *noMemoryError) Error() string {
 	return fmt.Sprintf("no page of %d bytes: %v", e.least, e.cause)
 }
+
+// errReplaced says that the layout was replaced while a page was planned.
+var errReplaced = errors.New("pool: layout was replaced")
 
 // growIn makes a page in one pool, of pageSize bytes or, when memory is short, fewer, but not fewer than need.
 func (m *Manager) growIn(p *subPool, pageSize, need, size, want uint64, c class) (Slice, error) {
@@ -147,17 +153,24 @@ func (m *Manager) makePage(p *subPool, pageSize, size, want uint64, c class) (Sl
 		m.mu.Unlock()
 		return Slice{}, ErrClosed
 	}
-	if p.room() < pageSize {
-		// Another goroutine took the room since it was planned.
+	if p.orphan {
 		m.mu.Unlock()
-		return Slice{}, &noMemoryError{least: pageSize, cause: fmt.Errorf("pool %q is full at its cap of %d bytes", p.spec.Name, p.spec.Cap)}
+		return Slice{}, errReplaced
+	}
+	if p.room() < pageSize {
+		// Another goroutine took the room since it was planned. This says
+		// nothing about what the driver has.
+		m.mu.Unlock()
+		return Slice{}, &noMemoryError{least: maxSize, cause: fmt.Errorf("pool %q is full at its cap of %d bytes", p.spec.Name, p.spec.Cap)}
 	}
 	p.claimed += pageSize
 	m.creating++
 	m.mu.Unlock()
 
 	mem, err := m.src.newMemory(vk.BufferSpec{Size: pageSize, Role: c.role(), Name: "pool " + p.spec.Name})
-	if err == nil && m.opts.Touch == TouchAhead {
+	if err == nil && m.opts.Touch == TouchAhead && mem.coherent {
+		// Not on other memory: dirty cache lines of the host could be
+		// written back over what the device writes later.
 		touch(mem.mapped)
 	}
 

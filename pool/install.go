@@ -26,17 +26,15 @@ func (m *Manager) install(l Layout, k keep) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
-	done, err := m.tl.Refresh()
+	done, err := m.refresh()
 	if err != nil {
 		return err
 	}
-	m.drainForeign(done)
-	m.mu.Lock()
+	m.settle(done)
 	if m.closed {
 		m.mu.Unlock()
 		return ErrClosed
 	}
-	m.drain(done)
 	e := m.inUse(done)
 	blocked := e.Slices > 0 || e.Waiting > 0 || e.Serial > 0 || e.Creating > 0
 	if k == keepGraphs {
@@ -133,13 +131,11 @@ func (m *Manager) sweepIdle() {
 // Cleanup asks the driver how far it is, moves ranges that are done back to their pages, and
 // returns every page that is empty.
 func (m *Manager) Cleanup() {
-	done, err := m.tl.Refresh()
+	done, err := m.refresh()
 	if err != nil {
 		done = m.tl.Completed()
 	}
-	m.drainForeign(done)
-	m.mu.Lock()
-	m.drain(done)
+	m.settle(done)
 	m.eachPool(func(p *subPool) { m.removeEmpty(p, m.wheel.drained) })
 	m.dropOrphans()
 	m.unlockAndClose()
@@ -149,14 +145,12 @@ func (m *Manager) Cleanup() {
 // a [LeakError] if slices are still alive or the device is not done; what they
 // lie on remains until they are released and done. Close may be called again, and answers nil once nothing remains.
 func (m *Manager) Close() error {
-	done, err := m.tl.Refresh()
+	done, err := m.refresh()
 	if err != nil {
 		done = m.tl.Completed()
 	}
-	m.drainForeign(done)
-	m.mu.Lock()
+	m.settle(done)
 	m.closed = true
-	m.drain(done)
 	for i, list := range m.lists {
 		for _, p := range list {
 			p.orphan = true

@@ -59,7 +59,7 @@ type Touch uint8
 const (
 	// TouchLate leaves it to whoever uses the memory.
 	TouchLate Touch = iota
-	// TouchAhead touches each 4 KiB of a page when it is made. On a virtual machine the first touch
+	// TouchAhead touches each 4 KiB of a coherent page when it is made. On a virtual machine the first touch
 	// costs a thousand times a later one, and this moves it out of the launches.
 	TouchAhead
 )

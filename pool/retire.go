@@ -1,11 +1,13 @@
 package pool
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
 
 	"vkcompute/pool/internal/tlsf"
+	"vkcompute/vk"
 )
 
 type blockID = tlsf.Block
@@ -21,7 +23,11 @@ type wheel struct {
 	latest  uint64 // the latest serial that was put in
 }
 
-const wheelSize = 256
+const (
+	wheelSize = 256
+	// everySerial stands for "all that ever were and will be" once the device is lost.
+	everySerial = math.MaxUint64
+)
 
 func (w *wheel) put(sl *slot, serial uint64) {
 	h := &w.heads[serial%wheelSize]
@@ -99,9 +105,10 @@ func (m *Manager) foreignIdle(s Slice) bool {
 }
 
 // retire ends the life of a slice whose last reference is gone. Its range is
-// free at once if nothing needs it any more, or if what comes next is a command
-// on the same queue; else it waits for its serials.
-func (m *Manager) retire(sl *slot, done uint64) {
+// free at once if nothing is known to need it, or if what comes next is a command
+// on the same queue; else it waits for its serials. The timeline is not asked, because it is not the pool's
+// and must not be called under the lock; the next drain asks it.
+func (m *Manager) retire(sl *slot) {
 	sl.gen.Store(sl.gen.Load() + 1)
 	m.stacks.forget(sl)
 	p := sl.page
@@ -121,7 +128,7 @@ func (m *Manager) retire(sl *slot, done uint64) {
 		return
 	}
 	use := sl.lastUse.Load()
-	if p.class.early() || use <= max(done, m.wheel.drained) {
+	if p.class.early() || use <= m.wheel.drained {
 		m.freeRange(sl, use)
 		return
 	}
@@ -213,12 +220,12 @@ func (m *Manager) drain(done uint64) {
 	}
 }
 
-// drainForeign frees the ranges that waited for other timelines. It asks the
-// timelines without the lock, which the caller does not hold either.
-func (m *Manager) drainForeign(done uint64) {
+// settle frees the ranges that waited for serials up to done, and those that waited for other timelines
+// and need not any more. It takes the lock and returns with it held; the other timelines are asked without it.
+func (m *Manager) settle(done uint64) {
 	m.mu.Lock()
+	m.drain(done)
 	if len(m.parked) == 0 {
-		m.mu.Unlock()
 		return
 	}
 	reached := make(map[Timeline]uint64)
@@ -232,7 +239,6 @@ func (m *Manager) drainForeign(done uint64) {
 		reached[tl] = tl.Completed()
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	kept := m.parked[:0]
 	for _, sl := range m.parked {
 		if !m.foreignDone(sl, reached) {
@@ -240,9 +246,8 @@ func (m *Manager) drainForeign(done uint64) {
 			continue
 		}
 		delete(m.stamps, sl)
-		sl.holds &^= foreignStamps
 		use := sl.lastUse.Load()
-		if sl.page.class.early() || use <= max(done, m.wheel.drained) {
+		if sl.page.class.early() || use <= m.wheel.drained {
 			m.stopWaiting(sl)
 			m.freeRange(sl, use)
 		} else {
@@ -254,6 +259,9 @@ func (m *Manager) drainForeign(done uint64) {
 }
 
 func (m *Manager) foreignDone(sl *slot, reached map[Timeline]uint64) bool {
+	if m.wheel.drained == everySerial {
+		return true // the device is lost, for all timelines
+	}
 	for _, st := range m.stamps[sl] {
 		if r, ok := reached[st.timeline]; !ok || r < st.serial {
 			return false
@@ -262,15 +270,23 @@ func (m *Manager) foreignDone(sl *slot, reached map[Timeline]uint64) bool {
 	return true
 }
 
+// refresh asks the driver how far it is. A lost device runs nothing any more, so
+// nothing waits for it: its memory can be returned, and it must be, before it is closed.
+func (m *Manager) refresh() (uint64, error) {
+	done, err := m.tl.Refresh()
+	if errors.Is(err, vk.ErrDeviceLost) {
+		return everySerial, nil
+	}
+	return done, err
+}
+
 // Drain moves the ranges of released slices whose serials have completed back to their
 // pages, and returns pages that were empty for longer than the idle period. Streams call it after they learned
 // that a serial completed. It never waits.
 func (m *Manager) Drain() { m.drainTo(m.tl.Completed()) }
 
 func (m *Manager) drainTo(done uint64) {
-	m.drainForeign(done)
-	m.mu.Lock()
-	m.drain(done)
+	m.settle(done)
 	m.sweepOrphans()
 	m.sweepIdle()
 	m.unlockAndClose()

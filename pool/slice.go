@@ -298,13 +298,10 @@ func (s Slice) ReleaseAs(h Holder) error {
 		return fmt.Errorf("release by %v: %w", h, ErrReleased)
 	}
 	m := s.s.m
-	// The timeline is asked before the lock is taken: nothing that is not
-	// the pool's own runs under the lock.
-	done := m.tl.Completed()
 	m.mu.Lock()
 	err := m.drop(s, h)
 	if err == nil && s.s.refs == 0 {
-		m.retire(s.s, done)
+		m.retire(s.s)
 	}
 	ripe := m.orphansRipe
 	m.mu.Unlock()
