@@ -73,12 +73,17 @@ type fakeTimeline struct {
 	known, driver atomic.Uint64
 	err           error
 	refreshes     atomic.Int64
+	onRefresh     func()
 }
 
 func (t *fakeTimeline) Completed() uint64 { return t.known.Load() }
 
 func (t *fakeTimeline) Refresh() (uint64, error) {
 	t.refreshes.Add(1)
+	if f := t.onRefresh; f != nil {
+		t.onRefresh = nil
+		f()
+	}
 	if t.err != nil {
 		return 0, t.err
 	}

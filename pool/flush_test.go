@@ -84,6 +84,20 @@ func TestTheHostCannotWriteWhatCommandsWriteOnNonCoherentMemory(t *testing.T) {
 	assert.Empty(t, m.PendingFlushes(nil))
 }
 
+func TestFlushesThatFailedArePendingAgain(t *testing.T) {
+	m, _ := newNonCoherent(t, 16, 64)
+	s, err := m.AllocInfo(100)
+	require.NoError(t, err)
+	buf := new(vk.Buffer) // only compared
+	s.s.page.mem.buf = buf
+	require.NoError(t, s.Written(70, 1))
+	taken := m.PendingFlushes(nil)
+	require.Len(t, taken, 1)
+	m.RestoreFlushes(append(taken, vk.FlushRange{Buffer: new(vk.Buffer), Offset: 0, Size: 64}))
+	assert.Equal(t, taken, m.PendingFlushes(nil))
+	valid(t, m)
+}
+
 func TestCoherentMemoryNeedsNothing(t *testing.T) {
 	m, _, _ := newFake(t, Options{})
 	s, err := m.Alloc(100)

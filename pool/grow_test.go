@@ -90,6 +90,20 @@ func TestOutOfMemoryCleansUpThenTriesSmallerPages(t *testing.T) {
 	valid(t, m)
 }
 
+func TestTheDriverIsNotAskedForWhatItRefused(t *testing.T) {
+	m, src, _ := newFake(t, Options{Layout: Layout{Pools: []PoolSpec{
+		{Kind: Sliced, PageSize: 64 * kib, MaxSlice: 4 * kib},
+		{Kind: Exclusive, PageSize: 8 * kib},
+		{Kind: Exclusive, PageSize: 1 * kib},
+	}}})
+	src.limit = 1
+	_, err := m.Alloc(3000)
+	require.ErrorIs(t, err, ErrOutOfMemory)
+	// 64 KiB twice, then halves down to the 3 KiB that the slice needs; other pools would ask for no less.
+	assert.Equal(t, 7, src.calls)
+	valid(t, m)
+}
+
 func TestTheNumberOfAllocationsIsRespected(t *testing.T) {
 	m, src, _ := newFake(t, Options{Layout: ExclusivePages()})
 	src.maxOpen = 3

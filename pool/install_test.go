@@ -125,6 +125,24 @@ func TestCloseReportsWhatIsAliveAndCanBeRepeated(t *testing.T) {
 	valid(t, m)
 }
 
+// The layout changes between the plan for a page and the page: the slice must
+// come from the new one, and no page may end up where nobody looks for it.
+func TestReplacingTheLayoutWhileAPageIsPlanned(t *testing.T) {
+	m, src, tl := newFake(t, Options{})
+	src.limit = 1
+	tl.onRefresh = func() { // of the cleanup after the first refusal
+		src.limit = 0
+		require.NoError(t, m.Install(ExclusivePages()))
+	}
+	s, err := m.Alloc(100)
+	require.NoError(t, err)
+	assert.Equal(t, Exclusive, s.s.page.pool.spec.Kind)
+	valid(t, m)
+	require.NoError(t, s.Release())
+	require.NoError(t, m.Close())
+	assert.Empty(t, src.open)
+}
+
 func TestClosingWhileAPageIsMadeReturnsIt(t *testing.T) {
 	m, src, _ := newFake(t, Options{})
 	src.beforeMake = func() {

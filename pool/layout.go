@@ -181,21 +181,21 @@ func (p PoolSpec) validate() error {
 	case p.Kind != Sliced && p.Kind != Exclusive:
 		return fmt.Errorf("kind %d; want Sliced or Exclusive", p.Kind)
 	case p.PageSize == 0:
-		return fmt.Errorf("PageSize 0; want the size of a page")
+		return fmt.Errorf("has PageSize 0; want the size of a page")
 	case p.PageSize > maxSize || p.MaxPageSize > maxSize || p.MaxSlice > maxSize || p.Cap > maxSize:
 		return fmt.Errorf("a size above %d", uint64(maxSize))
 	case p.MinSlice > p.MaxSlice:
-		return fmt.Errorf("MinSlice %d above MaxSlice %d", p.MinSlice, p.MaxSlice)
+		return fmt.Errorf("has MinSlice %d above MaxSlice %d", p.MinSlice, p.MaxSlice)
 	case p.Kind == Sliced && p.MaxSlice > p.PageSize:
-		return fmt.Errorf("MaxSlice %d above PageSize %d", p.MaxSlice, p.PageSize)
+		return fmt.Errorf("has MaxSlice %d above PageSize %d", p.MaxSlice, p.PageSize)
 	case p.Kind == Sliced && p.MaxPageSize < p.PageSize:
-		return fmt.Errorf("MaxPageSize %d below PageSize %d", p.MaxPageSize, p.PageSize)
+		return fmt.Errorf("has MaxPageSize %d below PageSize %d", p.MaxPageSize, p.PageSize)
 	case p.Kind == Sliced && p.Steps != 0:
-		return fmt.Errorf("Steps %d; a sliced pool has none", p.Steps)
+		return fmt.Errorf("has Steps %d; a sliced pool has none", p.Steps)
 	case p.Kind == Exclusive && p.MaxPageSize != 0:
-		return fmt.Errorf("MaxPageSize %d; an exclusive pool has none", p.MaxPageSize)
+		return fmt.Errorf("has MaxPageSize %d; an exclusive pool has none", p.MaxPageSize)
 	case p.Kind == Exclusive && (p.Steps > maxSteps || p.Steps&(p.Steps-1) != 0):
-		return fmt.Errorf("Steps %d; want a power of two up to %d", p.Steps, maxSteps)
+		return fmt.Errorf("has Steps %d; want a power of two up to %d", p.Steps, maxSteps)
 	}
 	return nil
 }

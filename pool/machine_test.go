@@ -12,15 +12,14 @@ import (
 
 // modelSlice is what the specification knows of a slice alive.
 type modelSlice struct {
-	s       Slice
-	size    uint64
-	class   class
-	refs    [3]int // by holder
-	stamp   uint64 // latest own serial, the inherited one included
-	other   uint64 // latest serial of the other timeline
-	id      uint64 // buffer
-	lo, hi  uint64 // range, padded to atoms where that matters
-	written [][2]uint64
+	s      Slice
+	size   uint64
+	class  class
+	refs   [3]int // by holder
+	stamp  uint64 // latest own serial, the inherited one included
+	other  uint64 // latest serial of the other timeline
+	id     uint64 // buffer
+	lo, hi uint64 // range, padded to atoms where that matters
 }
 
 // modelBusy is a range that somebody released and the device may still use.

@@ -40,9 +40,8 @@ func (w *wheel) put(sl *slot, serial uint64) {
 // foreign keeps the stamps of other streams' timelines. Sharing a slice
 // between streams is rare, so the stamps live beside the slots, not in them.
 type foreign struct {
-	timelines []Timeline
-	stamps    map[*slot][]foreignStamp
-	parked    []*slot // released slices that other timelines still use
+	stamps map[*slot][]foreignStamp
+	parked []*slot // released slices that other timelines still use
 }
 
 type foreignStamp struct {

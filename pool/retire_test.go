@@ -27,6 +27,19 @@ func TestDeviceMemoryIsHandedOutAgainAtOnceAndInheritsTheSerial(t *testing.T) {
 	valid(t, m)
 }
 
+func TestAnExclusivePageInheritsTheSerialToo(t *testing.T) {
+	m, src, _ := newFake(t, Options{Layout: ExclusivePages()})
+	a, err := m.Alloc(4000)
+	require.NoError(t, err)
+	require.NoError(t, a.Use(7))
+	require.NoError(t, a.Release())
+	b, err := m.Alloc(4096)
+	require.NoError(t, err)
+	require.Equal(t, 1, src.calls)
+	assert.Equal(t, uint64(7), b.LastUse())
+	valid(t, m)
+}
+
 func TestWhatTheHostTouchesWaitsForItsSerial(t *testing.T) {
 	for name, alloc := range map[string]func(*Manager) (Slice, error){
 		"info":     func(m *Manager) (Slice, error) { return m.AllocInfo(256) },
@@ -134,6 +147,22 @@ func TestSerialsFarApart(t *testing.T) {
 		require.Equal(t, len(serials)-i-1, m.Stats().Total.Waiting, "after serial %d", s)
 		valid(t, m)
 	}
+}
+
+// A device that was left alone for long completes more serials at once than the wheel has places.
+func TestManySerialsAtOnce(t *testing.T) {
+	m, _, tl := newFake(t, Options{})
+	const count = 2*wheelSize + 7
+	for s := range uint64(count) {
+		a, err := m.AllocInfo(64)
+		require.NoError(t, err)
+		require.NoError(t, a.Use(s+1))
+		require.NoError(t, a.Release())
+	}
+	tl.complete(count - 1)
+	m.Drain()
+	require.Equal(t, 1, m.Stats().Total.Waiting)
+	valid(t, m)
 }
 
 func TestReuseComesBeforeGrowth(t *testing.T) {

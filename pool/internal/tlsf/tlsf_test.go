@@ -106,6 +106,54 @@ func TestStampsSurviveMergingAndSplitting(t *testing.T) {
 	assert.Equal(t, uint64(9), stamp, "what was split off is as busy as the whole")
 }
 
+// Ranges of one class differ in size. A range of the request's own class that is a
+// little too small must not be taken for one that fits.
+func TestARangeOfTheOwnClassMayBeTooSmall(t *testing.T) {
+	for _, align := range []uint64{1, 64} {
+		a, _ := newAllocator(t, 1, 995)
+		_, ok := a.Alloc(1000, align)
+		require.False(t, ok)
+		b, ok := a.Alloc(995, align)
+		require.True(t, ok, "the one that fits exactly is found")
+		require.NoError(t, a.Free(b, 0))
+		_, err := a.AddRegion(1008)
+		require.NoError(t, err)
+		b, ok = a.Alloc(1000, align)
+		require.True(t, ok)
+		_, _, size, _ := a.Range(b)
+		require.Equal(t, uint64(1000), size)
+		require.NoError(t, a.Validate())
+	}
+}
+
+func TestLargestFreeIsALowerBound(t *testing.T) {
+	for _, size := range []uint64{1, 31, 32, 33, 1000, 1008, 1 << 20, 1<<40 + 12345} {
+		a, _ := newAllocator(t, 4, size*4)
+		got := a.LargestFree()
+		require.LessOrEqual(t, got, size*4)
+		require.Greater(t, got, size*4-size*4/32-1)
+	}
+	a, _ := newAllocator(t, 4)
+	require.Zero(t, a.LargestFree())
+	require.Equal(t, uint64(4), a.Granule())
+}
+
+func TestWalkVisitsEveryRange(t *testing.T) {
+	a, rs := newAllocator(t, 16, 160)
+	first, ok := a.Alloc(32, 16)
+	require.True(t, ok)
+	_, ok = a.Alloc(16, 16)
+	require.True(t, ok)
+	require.NoError(t, a.Free(first, 0))
+	var got []string
+	a.Walk(rs[0], func(off, size uint64, used bool) bool {
+		got = append(got, fmt.Sprintln(off, size, used))
+		return len(got) < 2
+	})
+	require.Equal(t, []string{"0 32 false\n", "32 16 true\n"}, got)
+	a.Walk(99, func(uint64, uint64, bool) bool { t.Error("no such region"); return false })
+}
+
 func TestManyRegions(t *testing.T) {
 	const count = 70_000 // more than 16 bits count
 	a, err := tlsf.New(256)
