@@ -27,9 +27,9 @@ func TestFlushesAreRoundedMergedAndTakenOnce(t *testing.T) {
 	b, err := m.AllocInfo(40)
 	require.NoError(t, err)
 	require.Equal(t, uint64(256), b.Offset()-a.Offset(), "atoms are not shared")
-	require.NoError(t, b.Written(39, 1))
-	require.NoError(t, a.Written(0, 1))
 	require.NoError(t, a.Written(65, 10))
+	require.NoError(t, b.Written(39, 1))
+	require.NoError(t, a.Written(0, 1)) // adjacent to the first, but not written next to it
 	require.ErrorIs(t, a.Written(200, 1), ErrBounds)
 	require.ErrorIs(t, a.Written(1<<63, 1<<63), ErrBounds)
 	require.NoError(t, a.Release()) // what was written stays pending

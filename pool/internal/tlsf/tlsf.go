@@ -100,7 +100,7 @@ func (a *Allocator) AddRegion(size uint64) (Region, error) {
 		return 0, fmt.Errorf("%w: region of %d bytes, at most %d granules of %d", ErrTooLarge, size, uint64(maxGranules), a.granule)
 	}
 	var r uint32
-	if a.unusedR == 0 && len(a.regions) >= maxIndex {
+	if a.unusedR == 0 && uint64(len(a.regions)) >= maxIndex {
 		return 0, fmt.Errorf("%w: %d regions", ErrTooLarge, len(a.regions))
 	}
 	i, ok := a.newNode()
@@ -385,7 +385,7 @@ func (a *Allocator) newNode() (uint32, bool) {
 		a.unused = a.nodes[i].freeNext
 		return i, true
 	}
-	if len(a.nodes) >= maxIndex {
+	if uint64(len(a.nodes)) >= maxIndex {
 		return 0, false
 	}
 	a.nodes = append(a.nodes, node{})
