@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	vulkan "github.com/vulkan-go/vulkan"
@@ -16,6 +17,7 @@ import (
 type Timeline struct {
 	d         *Device
 	semaphore vulkan.Semaphore
+	closed    atomic.Bool
 
 	mu        sync.Mutex
 	submitted uint64   // serial of the last submission, failed ones included
@@ -38,11 +40,10 @@ func (d *Device) NewTimeline() (*Timeline, error) {
 
 // Close destroys the timeline. No submission that signals or awaits it may be pending.
 func (t *Timeline) Close() {
-	if t.semaphore == handle[vulkan.Semaphore](0) {
+	if t.closed.Swap(true) {
 		return
 	}
 	vulkan.DestroySemaphore(t.d.device, t.semaphore, nil)
-	t.semaphore = handle[vulkan.Semaphore](0)
 	t.d.died(kindTimeline)
 }
 
@@ -53,15 +54,33 @@ func (t *Timeline) Submitted() uint64 {
 	return t.submitted
 }
 
-// Completed is the progress known without asking the driver.
+// Completed is the progress known without asking the driver. On a lost device nothing
+// runs any more, so everything has completed, if not well.
 func (t *Timeline) Completed() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.d.lost.Load() {
+		return t.submitted
+	}
 	return t.completed
 }
 
-// Refresh asks the driver for the progress.
+// Skip takes the next serial without work. It completes with the one before: for a
+// serial that was promised to somebody and will not be submitted.
+func (t *Timeline) Skip() uint64 {
+	t.mu.Lock()
+	t.submitted++
+	serial := t.submitted
+	t.mu.Unlock()
+	t.fail(serial)
+	return serial
+}
+
+// Refresh asks the driver for the progress. On a closed timeline it is what is known.
 func (t *Timeline) Refresh() (uint64, error) {
+	if t.closed.Load() {
+		return t.Completed(), nil
+	}
 	if err := t.d.usable("vkGetSemaphoreCounterValue"); err != nil {
 		return t.Completed(), err
 	}

@@ -1,0 +1,257 @@
+package cmdbuf
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"vkcompute/shaders"
+	"vkcompute/vk"
+)
+
+// batch is the work collected since the last submission, and the command buffers that
+// batches are recorded into.
+type batch struct {
+	commands vk.Commands
+	count    int // launches and transfers in it
+	bound    boundState
+
+	pool       *vk.CommandPool
+	free       []vk.CommandBuffer
+	pending    []pendingBuffer // ascending by serial
+	buffers    int             // in all
+	submission vk.Submission
+	reclaimed  uint64 // progress at the last reclaim
+}
+
+type pendingBuffer struct {
+	buffer vk.CommandBuffer
+	serial uint64
+}
+
+// boundState is what a command buffer has bound, so that nothing is bound twice.
+type boundState struct {
+	program *program
+	set     uint64
+	offset  uint32
+}
+
+// serial is the one the current batch will have: only the stream submits on its timeline.
+func (s *Stream) serial() uint64 { return s.timeline.Submitted() + 1 }
+
+// encode appends a launch to a command sequence.
+func (b *boundState) encode(c *vk.Commands, l *launch, set uint64) {
+	p := l.program
+	if b.program != p {
+		c.BindPipeline(p.pipeline)
+		// Another layout may disturb the set.
+		*b = boundState{program: p}
+	}
+	if p.set && (b.set != set || b.offset != l.info.offset) {
+		if p.info {
+			c.BindSet(p.pipeline, set, l.info.offset)
+		} else {
+			c.BindStaticSet(p.pipeline, set)
+		}
+		b.set, b.offset = set, l.info.offset
+	}
+	if len(l.plan.Push) > 0 {
+		c.Push(p.pipeline, l.plan.Push)
+	}
+	c.Dispatch(l.groups[0], l.groups[1], l.groups[2])
+}
+
+// order emits a barrier if the launch conflicts with what came before, and notes its
+// accesses.
+func (h *hazards) order(c *vk.Commands, list []binding) (barrier bool) {
+	for i := range list {
+		b := &list[i]
+		if h.conflict(b.bufferID, b.offset, b.offset+b.size, b.access) {
+			c.Barrier(barrierFrom, barrierTo)
+			h.clear()
+			barrier = true
+			break
+		}
+	}
+	for i := range list {
+		b := &list[i]
+		h.note(b.bufferID, b.offset, b.offset+b.size, b.access)
+	}
+	return barrier
+}
+
+// enqueue adds a prepared launch to the batch.
+func (s *Stream) enqueue(l *launch) error {
+	s.forgetPages()
+	serial := s.serial()
+	if err := s.lookupInfo(l, s.cache); err != nil {
+		return err
+	}
+	defer l.dropInfo()
+	if l.info.slice.Valid() {
+		if err := l.info.slice.Use(serial); err != nil {
+			return fmt.Errorf("cmdbuf: launch %s: info buffer: %w", l.program.kernel.Name, err)
+		}
+	}
+	var set uint64
+	if l.program.set {
+		var err error
+		if set, err = s.sets.get(l, serial, s.caching); err != nil {
+			return err
+		}
+	}
+	for i := range l.bindings {
+		if b := &l.bindings[i]; b.slice.Valid() {
+			if err := b.slice.Use(serial); err != nil {
+				return argumentError(l.program.kernel, b.param, err)
+			}
+		}
+	}
+	if s.hazards.order(&s.batch.commands, l.bindings) {
+		s.stats.Barriers++
+	}
+	s.batch.bound.encode(&s.batch.commands, l, set)
+	s.stats.Launches++
+	return s.added()
+}
+
+// added counts a command and submits a batch that is full.
+func (s *Stream) added() error {
+	s.batch.count++
+	if s.batch.count >= s.batchLimit {
+		return s.flush()
+	}
+	return nil
+}
+
+// flush submits the batch.
+func (s *Stream) flush() error {
+	if s.batch.count == 0 {
+		return nil
+	}
+	_, err := s.submit(nil, 0)
+	return err
+}
+
+// submit sends the batch and then, n times, the command buffers of a graph, as one
+// submission in one crossing. If it fails the batch is dropped: its serial completes,
+// and slices it used can be used again.
+func (s *Stream) submit(graph []vk.CommandBuffer, n int) (uint64, error) {
+	b := &s.batch
+	sub := &b.submission
+	sub.Record, sub.Commands, sub.Buffers = 0, nil, sub.Buffers[:0]
+	if b.count > 0 {
+		buffer, err := s.takeBuffer()
+		if err != nil {
+			return 0, err // the batch stays
+		}
+		b.commands.Barrier(barrierFrom, hostReads)
+		sub.Record, sub.Commands = buffer, &b.commands
+		sub.Buffers = append(sub.Buffers, buffer)
+	}
+	for range n {
+		sub.Buffers = append(sub.Buffers, graph...)
+	}
+	sub.Flushes = s.pools.PendingFlushes(sub.Flushes[:0])
+	// Ask for progress when the next batch has no command buffer, or after a while.
+	sub.Poll = len(b.free) == 0 || s.timeline.Submitted()-s.timeline.Completed() > 64
+
+	want := s.serial()
+	serial, err := s.dev.Submit(sub, s.timeline)
+	if s.timeline.Submitted() < want {
+		// Refused before it got a serial, which slices are stamped with already.
+		serial = s.timeline.Skip()
+	}
+	if sub.Record != 0 {
+		b.pending = append(b.pending, pendingBuffer{sub.Record, serial})
+	}
+	count := b.count
+	b.commands.Reset()
+	b.count, b.bound = 0, boundState{}
+	if err != nil {
+		s.pools.RestoreFlushes(sub.Flushes)
+		return serial, fmt.Errorf("cmdbuf: submitting a batch of %d commands, which are dropped: %w", count, err)
+	}
+	s.stats.Submissions++
+	if s.timeline.Completed() != b.reclaimed {
+		s.reclaim()
+	}
+	return serial, nil
+}
+
+// maxBuffers bounds the batches in flight; beyond it a submission waits for the oldest.
+const maxBuffers = 64
+
+// stuck is how long that wait may take before the device is said not to progress.
+const stuck = time.Minute
+
+// takeBuffer returns a command buffer that is not pending.
+func (s *Stream) takeBuffer() (vk.CommandBuffer, error) {
+	b := &s.batch
+	if len(b.free) == 0 && len(b.pending) > 0 && b.pending[0].serial <= s.timeline.Completed() {
+		s.reclaim()
+	}
+	if len(b.free) == 0 && b.buffers >= maxBuffers {
+		if _, err := s.timeline.Refresh(); err != nil {
+			return 0, fmt.Errorf("cmdbuf: submitting a batch: %w", err)
+		}
+		if oldest := b.pending[0].serial; oldest > s.timeline.Completed() {
+			ctx, cancel := context.WithTimeout(context.Background(), stuck)
+			defer cancel()
+			if err := s.timeline.Wait(ctx, oldest); err != nil {
+				return 0, fmt.Errorf("cmdbuf: submitting a batch: the device makes no progress: %w", err)
+			}
+		}
+		s.reclaim()
+	}
+	if n := len(b.free); n > 0 {
+		buffer := b.free[n-1]
+		b.free = b.free[:n-1]
+		return buffer, nil
+	}
+	buffer, err := b.pool.New()
+	if err != nil {
+		return 0, fmt.Errorf("cmdbuf: submitting a batch: %w", err)
+	}
+	b.buffers++
+	return buffer, nil
+}
+
+// reclaim gives back what completed batches and replays used.
+func (s *Stream) reclaim() {
+	completed := s.timeline.Completed()
+	b := &s.batch
+	n := 0
+	for n < len(b.pending) && b.pending[n].serial <= completed {
+		b.free = append(b.free, b.pending[n].buffer)
+		n++
+	}
+	b.pending = append(b.pending[:0], b.pending[n:]...)
+	s.sets.reclaim(completed)
+	n = 0
+	for n < len(s.ended) && s.ended[n].last <= completed {
+		s.ended[n].destroy()
+		n++
+	}
+	s.ended = append(s.ended[:0], s.ended[n:]...)
+	s.pools.Drain()
+	s.forgetPages()
+	b.reclaimed = completed
+}
+
+// transfer orders and stamps a copy between slices and records it.
+func (s *Stream) transfer(source, destination transferEnd, size uint64) error {
+	serial := s.serial()
+	for _, e := range []transferEnd{source, destination} {
+		if err := e.slice.Use(serial); err != nil {
+			return err
+		}
+	}
+	list := [2]binding{source.binding(size, shaders.Read), destination.binding(size, shaders.Write)}
+	if s.hazards.order(&s.batch.commands, list[:]) {
+		s.stats.Barriers++
+	}
+	s.batch.commands.Copy(list[0].buffer, list[0].offset, list[1].buffer, list[1].offset, size)
+	s.stats.Transfers++
+	return s.added()
+}

@@ -1,0 +1,54 @@
+// Package cmdbuf runs kernels: streams collect launches into batches, order them with
+// as few barriers as their memory accesses need, and record graphs that are replayed by
+// resubmitting a command buffer.
+//
+// # Why
+//
+// The driver's part of a launch costs a few hundred nanoseconds; what surrounds it in
+// most programs (an info buffer, a descriptor set, barriers, a submission, a crossing
+// from Go into C for each) costs ten times that. Here everything a launch needs is found
+// again: the info by its words, the descriptor set by the buffers it binds; a batch
+// crosses into C once; and a graph needs nothing but its submission.
+//
+// # The life of a launch
+//
+// Launch checks the arguments and asks the kernel for grid and info words. The info is
+// looked up in the stream's metadata cache; on a miss it is written by the host into a
+// slot of the info pool at once, so that no later hit can meet words a recorded command
+// has yet to write. A barrier is planned from the byte ranges bound, and the commands
+// join the batch. Flush, Sync, a read, a replay or a full batch submits it and gives it
+// a serial. Every slice the batch uses is stamped with that serial beforehand, so memory
+// released meanwhile is not handed to anyone whom no barrier would order behind it.
+//
+// # The life of a graph
+//
+// Capture runs a function whose launches are recorded instead of executed. They pin
+// every info they touch in the metadata cache, whatever its size, under the ID of the
+// graph being made. The graph holds a reference on each slice and pipeline, and owns its
+// command buffer and descriptor sets; so what it recorded cannot die before it. Replay
+// submits the command buffer again, in time that does not depend on its length; several
+// replays may be in flight. The command buffer begins with a barrier against all that
+// was submitted before and ends with one for all that follows: eager work, replays and
+// host reads happen in the order of the calls. Close drops the pins at once and the rest
+// when the last replay is done.
+//
+// # Concurrency
+//
+// A Stream has one lock and may be called from several goroutines; so may its graphs and
+// tensors. No lock is held while a capture's function runs, or while anything waits; the
+// exception is Stream.Close. Streams are independent of each other.
+//
+// # Ownership
+//
+// The stream owns its pools, its metadata cache, its pipelines and its descriptor sets.
+// A Tensor from New or Upload owns its memory; views borrow it. Close tensors, then the
+// stream, then the device. Closing never waits for the device, Stream.Close excepted.
+//
+// # Errors
+//
+// A launch that is wrong changes nothing. What is wrong with an argument is an
+// *ArgumentError; match its cause with errors.Is: ErrShape, ErrOverlap, ErrForeign,
+// ErrClosed, shaders.ErrOperand, or *vk.LimitError with errors.As. Waiting, reading,
+// replaying and installing pools inside a capture is ErrCapturing. A batch whose
+// submission fails is dropped and the error says so; the stream goes on.
+package cmdbuf

@@ -1,0 +1,271 @@
+package cmdbuf
+
+import (
+	"fmt"
+	"unsafe"
+
+	"vkcompute/metacache"
+	"vkcompute/pool"
+	"vkcompute/shaders"
+	"vkcompute/vk"
+)
+
+// binding is one storage buffer of a launch.
+type binding struct {
+	slice          pool.Slice // the zero Slice for the stand-in of an empty tensor
+	number         uint32
+	buffer         uint64 // handle
+	bufferID       uint64
+	offset, size   uint64
+	access         shaders.Access
+	param          int
+	layout, extent shaders.Layout // as bound; as seen from the start of the slice
+}
+
+// launch is a launch that was checked and worked out, and not recorded yet. The stream
+// reuses one.
+type launch struct {
+	program  *program
+	operands []shaders.Operand
+	bindings []binding
+	plan     shaders.Plan
+	groups   [3]uint32
+	info     infoRef
+	key      []uint64 // of the descriptor set
+}
+
+// empty tells that there is nothing to do: the grid has no groups.
+func (l *launch) empty() bool { return l.groups[0] == 0 || l.groups[1] == 0 || l.groups[2] == 0 }
+
+// prepare checks a launch and works it out into s.next, short of the info, without
+// changing anything else. Every error a caller can cause comes from here.
+func (s *Stream) prepare(k *shaders.Kernel, args []Arg) (*launch, error) {
+	p, err := s.program(k)
+	if err != nil {
+		return nil, err
+	}
+	l := &s.next
+	l.program = p
+	l.operands, l.bindings = l.operands[:0], l.bindings[:0]
+	for i, arg := range args {
+		// No method of arg may be called: see Arg.
+		var v *view
+		switch a := arg.(type) {
+		case *Tensor[float32]:
+			if a != nil {
+				v = &a.v
+			}
+		case *Tensor[int32]:
+			if a != nil {
+				v = &a.v
+			}
+		case *Tensor[uint32]:
+			if a != nil {
+				v = &a.v
+			}
+		case Scalar:
+			l.operands = append(l.operands, shaders.Operand{Kind: shaders.ScalarParam, DType: a.dtype, Bits: uint64(a.bits)})
+			continue
+		}
+		if v == nil {
+			return nil, argumentError(k, i, fmt.Errorf("want a tensor or a scalar, found nil"))
+		}
+		if err := s.addTensor(l, i, v); err != nil {
+			return nil, err
+		}
+	}
+	if err := k.Plan(p.env, l.operands, &l.plan); err != nil {
+		return nil, fmt.Errorf("cmdbuf: launch: %w", err)
+	}
+	if err := s.fold(l); err != nil {
+		return nil, err
+	}
+	if l.empty() {
+		return l, nil
+	}
+	if len(l.plan.Push) != k.Module.PushSize {
+		return nil, fmt.Errorf("cmdbuf: launch %s: the plan has %d bytes of push constants, the shader %d", k.Name, len(l.plan.Push), k.Module.PushSize)
+	}
+	for i := range l.bindings {
+		b := &l.bindings[i]
+		if b.size > s.limits.MaxStorageBufferRange {
+			return nil, argumentError(k, b.param, &vk.LimitError{Name: "maxStorageBufferRange", Want: b.size, Max: s.limits.MaxStorageBufferRange, What: "binding a tensor; use views of parts of it"})
+		}
+		if b.access&shaders.Write != 0 {
+			if err := checkOverlap(k, l.bindings, i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return l, nil
+}
+
+// addTensor appends operand i and, if the kernel has such a parameter, its binding. What
+// is wrong with the operand as such is left to the kernel's plan to say.
+func (s *Stream) addTensor(l *launch, i int, v *view) error {
+	k := l.program.kernel
+	if v.stream != s {
+		return argumentError(k, i, fmt.Errorf("%w: copy it over through the host", ErrForeign))
+	}
+	if !v.slice.Valid() {
+		return argumentError(k, i, fmt.Errorf("tensor: %w", ErrClosed))
+	}
+	l.operands = append(l.operands, shaders.Operand{Layout: v.bound, DType: v.dtype})
+	if i >= len(k.Params) || k.Params[i].Kind != shaders.TensorParam {
+		return nil
+	}
+	param := &k.Params[i]
+	b := binding{slice: v.slice, number: param.Binding, buffer: v.buffer, bufferID: v.bufferID, offset: v.offset, size: v.size,
+		access: param.Access, param: i, layout: v.bound, extent: v.layout}
+	if v.size == 0 {
+		// Every binding of a set must name a buffer, and the kernel touches none of it.
+		b.slice, b.buffer, b.bufferID, b.offset, b.size, b.access = pool.Slice{}, s.dummy.Handle(), s.dummy.ID(), 0, s.dummy.Size(), shaders.Read
+	}
+	l.bindings = append(l.bindings, b)
+	return nil
+}
+
+// fold brings the grid within the device's limits.
+func (s *Stream) fold(l *launch) error {
+	g, limit := l.plan.Groups, s.limits.MaxWorkgroupCount
+	if g[0] > uint64(limit[0]) && l.program.kernel.Foldable() && g[1] <= 1 && g[2] <= 1 {
+		n := g[0]
+		// Spread evenly, so that few groups find nothing to do.
+		rows := (n + uint64(limit[0]) - 1) / uint64(limit[0])
+		planes := uint64(1)
+		if rows > uint64(limit[1]) {
+			planes = (rows + uint64(limit[1]) - 1) / uint64(limit[1])
+			rows = (rows + planes - 1) / planes
+		}
+		g = [3]uint64{(n + rows*planes - 1) / (rows * planes), rows, planes}
+	}
+	for axis := range g {
+		if g[axis] > uint64(limit[axis]) {
+			return &vk.LimitError{Name: fmt.Sprintf("maxComputeWorkGroupCount[%d]", axis), Want: g[axis], Max: uint64(limit[axis]), What: "launch " + l.program.kernel.Name}
+		}
+		l.groups[axis] = uint32(g[axis])
+	}
+	return nil
+}
+
+// checkOverlap refuses an output that shares elements with another tensor of the launch:
+// which of the two a group sees would be chance. In place is fine where the kernel says
+// so and the layouts are the same.
+func checkOverlap(k *shaders.Kernel, list []binding, out int) error {
+	a := &list[out]
+	for i := range list {
+		b := &list[i]
+		if i == out || a.bufferID != b.bufferID || a.offset >= b.offset+b.size || b.offset >= a.offset+a.size {
+			continue
+		}
+		if a.slice != b.slice {
+			continue // the bytes of different slices are apart; only roundings meet
+		}
+		if k.InPlace(a.param, b.param) && a.extent == b.extent {
+			continue
+		}
+		if overlap(a.extent, b.extent) {
+			return argumentError(k, a.param, fmt.Errorf("%w: %s (argument %d) shares elements with it; write to a tensor of its own", ErrOverlap, k.Params[b.param].Name, b.param))
+		}
+	}
+	return nil
+}
+
+// infoRef is the info of a launch: where its words lie.
+type infoRef struct {
+	slice    pool.Slice
+	buffer   uint64
+	bufferID uint64
+	offset   uint32 // dynamic offset
+	size     uint64 // bytes a descriptor covers from the offset on
+	kept     bool   // the cache holds the reference; else the launch does
+}
+
+// infoCache is what launches look their infos up in: the cache, or a capture of it.
+type infoCache interface {
+	Lookup(words []uint64) (pool.Slice, bool, metacache.Miss[pool.Slice])
+}
+
+// lookupInfo finds or makes the info buffer of a launch. It is written by the host at
+// once: words that a recorded command had yet to write would be read unwritten by
+// another launch that hits the entry first.
+func (s *Stream) lookupInfo(l *launch, cache infoCache) error {
+	l.info = infoRef{}
+	if !l.program.info {
+		return nil
+	}
+	slice, hit, miss := cache.Lookup(l.plan.Info)
+	l.info.kept = true
+	if !hit {
+		var err error
+		if slice, err = s.newInfo(l.plan.Info); err != nil {
+			return fmt.Errorf("cmdbuf: launch %s: info buffer: %w", l.program.kernel.Name, err)
+		}
+		if miss.Wanted() {
+			if err := slice.HandOver(pool.User, pool.Cache); err != nil {
+				return fmt.Errorf("cmdbuf: launch %s: info buffer: %w", l.program.kernel.Name, err)
+			}
+			kept, err := miss.Store(slice)
+			if err != nil {
+				slice.ReleaseAs(pool.Cache)
+				return fmt.Errorf("cmdbuf: launch %s: %w", l.program.kernel.Name, err)
+			}
+			slice = kept
+		} else {
+			l.info.kept = false
+		}
+	}
+	buffer, offset, size, ok := slice.Range()
+	if !ok {
+		return fmt.Errorf("cmdbuf: launch %s: a cached info buffer was released behind the cache's back", l.program.kernel.Name)
+	}
+	l.info.slice, l.info.buffer, l.info.bufferID = slice, buffer.Handle(), buffer.ID()
+	l.info.offset, l.info.size = uint32(offset), s.pools.InfoRange(size)
+	return nil
+}
+
+// dropInfo gives back the reference of an info that no cache keeps, once it is stamped.
+func (l *launch) dropInfo() {
+	if !l.info.kept && l.info.slice.Valid() {
+		l.info.slice.Release()
+	}
+}
+
+// newInfo allocates a slot of the info pool and writes the words.
+func (s *Stream) newInfo(words []uint64) (pool.Slice, error) {
+	size := uint64(len(words)) * 8
+	slice, err := s.pools.AllocInfo(size)
+	if err != nil {
+		return slice, err
+	}
+	copy(slice.Mapped(), unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size))
+	if err := slice.Written(0, size); err != nil {
+		slice.Release()
+		return pool.Slice{}, err
+	}
+	return slice, nil
+}
+
+// setKey is what a descriptor set depends on: the layout and the buffers bound, with the
+// info's page but not its place in it.
+func (l *launch) setKey() []uint64 {
+	k := append(l.key[:0], l.program.id, l.info.bufferID, l.info.size)
+	for i := range l.bindings {
+		b := &l.bindings[i]
+		k = append(k, b.bufferID, b.offset, b.size)
+	}
+	l.key = k
+	return k
+}
+
+// describeSet appends the set to a program.
+func (l *launch) describeSet(p *vk.SetProgram) {
+	p.Set(l.program.pipeline)
+	if l.program.info {
+		p.Write(shaders.InfoBinding, vk.StorageBufferDynamic, l.info.buffer, 0, l.info.size)
+	}
+	for i := range l.bindings {
+		b := &l.bindings[i]
+		p.Write(b.number, vk.StorageBuffer, b.buffer, b.offset, b.size)
+	}
+}

@@ -1,0 +1,125 @@
+package cmdbuf
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"vkcompute/shaders"
+	"vkcompute/vk"
+)
+
+// program is a kernel compiled for the device. The stream and each graph that recorded
+// it hold a reference; the pipeline goes with the last.
+type program struct {
+	id       uint64
+	kernel   *shaders.Kernel
+	pipeline *vk.Pipeline
+	env      shaders.Env
+	info     bool // the shader has the info binding
+	set      bool // the shader has bindings at all
+	storage  uint32
+	dynamic  uint32
+	refs     atomic.Int32
+}
+
+var programIDs atomic.Uint64
+
+// needs maps capabilities that devices differ in to the feature that has to be on.
+func missingCapability(m *shaders.Module, f *vk.Features) (shaders.Capability, bool) {
+	for _, c := range m.Capabilities {
+		have := true
+		switch c {
+		case shaders.CapFloat64:
+			have = f.Float64
+		case shaders.CapFloat16:
+			have = f.Float16
+		case shaders.CapInt64:
+			have = f.Int64
+		case shaders.CapInt16:
+			have = f.Int16
+		case shaders.CapInt8:
+			have = f.Int8
+		case shaders.CapStorageBuffer16:
+			have = f.Storage16
+		case shaders.CapStorageBuffer8:
+			have = f.Storage8
+		case shaders.CapPhysicalStorageAddress:
+			have = f.DeviceAddress
+		case shaders.CapShader, shaders.CapMatrix:
+		default:
+			have = false // the device was opened without it
+		}
+		if !have {
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+// compile makes the pipeline of a kernel.
+func compile(d *vk.Device, k *shaders.Kernel) (*program, error) {
+	if k == nil {
+		return nil, fmt.Errorf("cmdbuf: launch: want a kernel, found nil")
+	}
+	if err := k.Err(); err != nil {
+		return nil, fmt.Errorf("cmdbuf: launch %s: %w", k.Name, err)
+	}
+	deviceInfo := d.Info()
+	if c, missing := missingCapability(k.Module, &deviceInfo.Features); missing {
+		return nil, &CapabilityError{Kernel: k.Name, Capability: c.String(), Device: deviceInfo.Name}
+	}
+	limits := d.Limits()
+	constants, workgroup := k.Spec(shaders.MaxWorkgroup{
+		Invocations: uint32(limits.MaxWorkgroupInvocations),
+		Size:        limits.MaxWorkgroupSize,
+		SharedBytes: uint32(limits.MaxSharedMemory),
+	})
+	p := &program{id: programIDs.Add(1), kernel: k, env: shaders.Env{WorkgroupSize: workgroup}}
+	spec := vk.PipelineSpec{
+		Code: k.Module.Words, Entry: k.Entry, PushSize: uint32(k.Module.PushSize), Workgroup: workgroup, Name: k.Name,
+		SharedMemory: uint32(k.Module.SharedBytes),
+	}
+	for _, c := range constants {
+		spec.Constants = append(spec.Constants, vk.SpecConstant{ID: c.ID, Value: c.Value})
+	}
+	for _, b := range k.Module.Bindings {
+		if b.Set != 0 || b.Kind != shaders.StorageBuffer || b.Count != 1 {
+			return nil, fmt.Errorf("cmdbuf: launch %s: binding %d of set %d is a %v of %d: want single storage buffers in set 0", k.Name, b.Binding, b.Set, b.Kind, b.Count)
+		}
+		kind := vk.StorageBuffer
+		if b.Binding == shaders.InfoBinding {
+			kind, p.info = vk.StorageBufferDynamic, true
+		}
+		p.set = true
+		spec.Bindings = append(spec.Bindings, vk.Binding{Number: b.Binding, Kind: kind})
+	}
+	pipeline, err := d.NewPipeline(spec)
+	if err != nil {
+		return nil, fmt.Errorf("cmdbuf: compiling kernel %s: %w", k.Name, err)
+	}
+	p.pipeline = pipeline
+	p.storage, p.dynamic = pipeline.Descriptors()
+	p.refs.Store(1)
+	return p, nil
+}
+
+func (p *program) retain() { p.refs.Add(1) }
+
+func (p *program) release() {
+	if p.refs.Add(-1) == 0 {
+		p.pipeline.Close()
+	}
+}
+
+// program returns the stream's compiled form of a kernel.
+func (s *Stream) program(k *shaders.Kernel) (*program, error) {
+	if p := s.programs[k]; p != nil {
+		return p, nil
+	}
+	p, err := compile(s.dev, k)
+	if err != nil {
+		return nil, err
+	}
+	s.programs[k] = p
+	return p, nil
+}
