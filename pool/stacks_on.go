@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// recordsStacks tells the tests, since recording allocates.
+const recordsStacks = true
+
 // stacks records where each slice alive was allocated.
 type stacks struct{ of map[*slot][]uintptr }
 
