@@ -3,10 +3,13 @@ package vk
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
 	vulkan "github.com/vulkan-go/vulkan"
+
+	"vkcompute/vk/internal/abi"
 )
 
 // BufferUsage says how commands use a buffer.
@@ -19,7 +22,7 @@ const (
 	UsageIndirect            = BufferUsage(vulkan.BufferUsageIndirectBufferBit)
 
 	usageDefault = UsageStorage | UsageTransferSource | UsageTransferDestination | UsageIndirect
-	usageAddress = BufferUsage(0x20000) // VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, newer than the binding
+	usageAddress = BufferUsage(abi.UsageDeviceAddress)
 )
 
 // Fallback says what happens when the best memory type of a role is exhausted.
@@ -72,10 +75,11 @@ func (d *Device) NewBuffer(s BufferSpec) (*Buffer, error) {
 		return nil, fmt.Errorf("vk: a buffer of 0 bytes: want at least 1")
 	}
 	what := fmt.Sprintf("a %s buffer of %d bytes", s.Role, s.Size)
-	if limit := d.info.Limits.MaxMemoryAllocationSize; limit != 0 {
-		if err := checkLimit("maxMemoryAllocationSize", s.Size, limit, what); err != nil {
-			return nil, err
-		}
+	if s.Usage&^usageDefault != 0 {
+		return nil, fmt.Errorf("vk: %s: usage %#x: want some of %#x", what, s.Usage, usageDefault)
+	}
+	if err := d.checkAllocation(s.Size, what); err != nil {
+		return nil, err
 	}
 	usage := s.Usage
 	if usage == 0 {
@@ -89,6 +93,7 @@ func (d *Device) NewBuffer(s BufferSpec) (*Buffer, error) {
 	}
 	defer info.Free()
 	var buffer vulkan.Buffer // not a field: an object that holds Go pointers must not cross
+	defer d.in.drain()
 	if err := d.result(int32(vulkan.CreateBuffer(d.device, &info, nil, &buffer)), "vkCreateBuffer", "%s", what); err != nil {
 		return nil, err
 	}
@@ -102,6 +107,11 @@ func (d *Device) NewBuffer(s BufferSpec) (*Buffer, error) {
 	size, typeBits := uint64(need.Size), need.MemoryTypeBits
 	need.Free()
 
+	// The driver asks for more than the size given.
+	if err := d.checkAllocation(size, what); err != nil {
+		b.Close()
+		return nil, err
+	}
 	types := d.info.TypesFor(s.Role)
 	err := fmt.Errorf("vk: %s: %w: no memory type is fit for it", what, ErrUnsupported)
 	for _, t := range types {
@@ -118,6 +128,16 @@ func (d *Device) NewBuffer(s BufferSpec) (*Buffer, error) {
 	}
 	b.Close()
 	return nil, err
+}
+
+// checkAllocation compares with the largest allocation, and with the largest slice that
+// a mapping can become.
+func (d *Device) checkAllocation(size uint64, what string) error {
+	limit := d.info.Limits.MaxMemoryAllocationSize
+	if limit == 0 {
+		limit = math.MaxInt
+	}
+	return checkLimit("maxMemoryAllocationSize", size, min(limit, math.MaxInt), what)
 }
 
 func (b *Buffer) allocate(size uint64, memoryType int, what string) error {
@@ -199,19 +219,43 @@ type FlushRange struct {
 	Offset, Size uint64
 }
 
+// check refuses what the driver cannot do and what would reach beyond the buffer.
+func (r FlushRange) check(d *Device) error {
+	b := r.Buffer
+	switch {
+	case b == nil || b.d != d || b.closed.Load():
+		return fmt.Errorf("vk: a range to flush or invalidate: want an open buffer of this device")
+	case b.mapped == nil:
+		return fmt.Errorf("vk: a range of buffer %d to flush or invalidate: want a mapped buffer, the host does not see this one", b.id)
+	case r.Offset > b.size || r.Size > b.size-r.Offset:
+		return fmt.Errorf("vk: a range to flush or invalidate: %d bytes at %d of a buffer of %d bytes", r.Size, r.Offset, b.size)
+	}
+	return nil
+}
+
 // appendRange adds the triple for the C side, grown to whole atoms as Vulkan wants it.
 func (r FlushRange) appendRange(dst []uint64) []uint64 {
 	atom := r.Buffer.d.info.Limits.NonCoherentAtomSize
-	lo := r.Offset / atom * atom
-	hi := min((r.Offset+r.Size+atom-1)/atom*atom, r.Buffer.allocated)
+	lo, hi := atomRange(r.Offset, r.Size, atom, r.Buffer.allocated)
 	return append(dst, bits(r.Buffer.memory), lo, hi-lo)
+}
+
+// atomRange grows a range to whole atoms, or to the end of an allocation that ends within one.
+func atomRange(offset, size, atom, allocated uint64) (lo, hi uint64) {
+	return offset / atom * atom, min((offset+size+atom-1)/atom*atom, allocated)
 }
 
 // Invalidate makes what the device wrote visible to the host through the mapped range.
 // It does nothing on coherent memory. Pending host writes in the same atoms are lost.
 func (d *Device) Invalidate(ranges ...FlushRange) error {
+	if err := d.usable("vkInvalidateMappedMemoryRanges"); err != nil {
+		return err
+	}
 	var flat []uint64
 	for _, r := range ranges {
+		if err := r.check(d); err != nil {
+			return err
+		}
 		if r.Size != 0 && !r.Buffer.Coherent() {
 			flat = r.appendRange(flat)
 		}

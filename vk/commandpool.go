@@ -1,6 +1,8 @@
 package vk
 
 import (
+	"fmt"
+
 	vulkan "github.com/vulkan-go/vulkan"
 )
 
@@ -43,9 +45,23 @@ func (d *Device) NewCommandPool() (*CommandPool, error) {
 	return &CommandPool{d: d, pool: pool}, nil
 }
 
+// usable is the device's, and refuses a pool that was closed.
+func (p *CommandPool) usable(call string) error {
+	if err := p.d.usable(call); err != nil {
+		return err
+	}
+	if p.pool == handle[vulkan.CommandPool](0) {
+		return fmt.Errorf("vk: %s: the command pool is %w", call, ErrClosed)
+	}
+	return nil
+}
+
+// callRecord names in errors what no single function of Vulkan does.
+const callRecord = "recording a command buffer"
+
 // New allocates a primary command buffer; it lives as long as the pool.
 func (p *CommandPool) New() (CommandBuffer, error) {
-	if err := p.d.usable("vkAllocateCommandBuffers"); err != nil {
+	if err := p.usable("vkAllocateCommandBuffers"); err != nil {
 		return 0, err
 	}
 	info := vulkan.CommandBufferAllocateInfo{
@@ -60,14 +76,20 @@ func (p *CommandPool) New() (CommandBuffer, error) {
 }
 
 // Record records commands in one crossing, dropping what the command buffer held. It
-// must not be pending.
+// must not be pending. After an error it holds nothing that can run.
 func (p *CommandPool) Record(b CommandBuffer, use RecordUse, c *Commands) error {
-	if err := p.d.usable("vkBeginCommandBuffer"); err != nil {
+	if err := p.usable("vkBeginCommandBuffer"); err != nil {
+		return err
+	}
+	if b == 0 {
+		return fmt.Errorf("vk: %s: want one that New returned, found none", callRecord)
+	}
+	if err := c.check(); err != nil {
 		return err
 	}
 	at, r := p.d.c.Record(uint64(b), uint32(use), c.words)
 	p.d.in.drain()
-	return p.d.result(r, "recording a command buffer", "%d commands, word %d", c.count, at)
+	return p.d.result(r, callRecord, "%d commands, word %d", c.count, at)
 }
 
 // Close destroys the pool and its command buffers. None may be pending.

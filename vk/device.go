@@ -87,7 +87,7 @@ func open(in *instance, o Options, logger *slog.Logger) (*Device, error) {
 		return nil, fmt.Errorf("%w%s", err, from)
 	}
 	if info.Type == CPU && selector == "" {
-		logger.Warn("vk: no GPU found, computing on the CPU", "device", info.Name)
+		logger.Warn("vk: no GPU can be used, computing on the CPU", "device", info.Name)
 	}
 	var extensions []string
 	if slices.Contains(info.extensions, portabilitySubset) {
@@ -145,7 +145,7 @@ func (d *Device) Limits() *Limits { return &d.info.Limits }
 func (d *Device) Logger() *slog.Logger { return d.logger }
 
 // Messages returns what the validation layer, the loader and the driver reported since
-// the last call. Without validation there are none.
+// the last call. Without validation there are none, and after Close neither.
 func (d *Device) Messages() []Message { return d.in.take() }
 
 // Lost reports whether the device was lost.
@@ -156,7 +156,9 @@ func (d *Device) Lost() bool { return d.lost.Load() }
 func (d *Device) Crossings() uint64 { return d.c.Crossings() }
 
 // Close waits for the device to be idle and destroys it. It refuses, changing nothing,
-// with ErrObjectsAlive while anything made from the device exists.
+// with ErrObjectsAlive while anything made from the device exists. Messages nobody has
+// read become its error, and the device is closed all the same. It is the last call:
+// those of other goroutines have returned. Closing twice does nothing.
 func (d *Device) Close() error {
 	if d.closed.Load() {
 		return nil

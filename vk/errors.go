@@ -26,8 +26,8 @@ var (
 	ErrNoDevice = errors.New("no Vulkan device")
 	// ErrNoValidation: validation was asked for and its layer is not installed.
 	ErrNoValidation = errors.New("validation layer not found")
-	// ErrClosed: the device was closed before the call.
-	ErrClosed = errors.New("device is closed")
+	// ErrClosed: the device, or the object the call is made on, was closed before.
+	ErrClosed = errors.New("closed already")
 	// ErrObjectsAlive: a device cannot be closed while objects made from it exist.
 	ErrObjectsAlive = errors.New("objects of the device are still alive")
 	// ErrUnsupported: the device lacks a feature that was asked for.
@@ -72,9 +72,6 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// errorUnknown is newer than the binding.
-const errorUnknown vulkan.Result = -13
-
 var resultTexts = map[vulkan.Result]string{
 	vulkan.Timeout:                    "timed out",
 	vulkan.ErrorOutOfHostMemory:       ErrOutOfHostMemory.Error(),
@@ -94,7 +91,7 @@ var resultTexts = map[vulkan.Result]string{
 	vulkan.ErrorInvalidShaderNv:       ErrInvalidShader.Error(),
 	vulkan.Result(abi.BadStream):      "malformed command stream",
 	vulkan.Result(abi.BadArgument):    "argument out of range",
-	errorUnknown:                      "unknown error of the driver",
+	vulkan.Result(abi.ErrorUnknown):   "unknown error of the driver",
 }
 
 func resultText(r int32) string {
@@ -132,7 +129,7 @@ func checkLimit(name string, want, limit uint64, what string) error {
 // since drivers differ in what they do past a budget. It matches ErrOutOfDeviceMemory.
 type MemoryError struct {
 	Want   uint64 // bytes asked for
-	InUse  uint64 // bytes allocated from the heap through this device
+	InUse  uint64 // bytes of the heap in use: through this device, or by the process where the driver tells
 	Budget uint64 // bytes this device may allocate from the heap
 	Heap   int
 }
@@ -157,11 +154,11 @@ func (d *Device) result(r int32, call, format string, args ...any) error {
 
 // usable fails fast on a lost or closed device.
 func (d *Device) usable(call string) error {
+	if d.closed.Load() {
+		return fmt.Errorf("vk: %s: the device is %w", call, ErrClosed)
+	}
 	if d.lost.Load() {
 		return &Error{Call: call, Result: int32(vulkan.ErrorDeviceLost)}
-	}
-	if d.closed.Load() {
-		return fmt.Errorf("vk: %s: %w", call, ErrClosed)
 	}
 	return nil
 }

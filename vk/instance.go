@@ -129,7 +129,12 @@ const (
 	SeverityError
 )
 
-func (s Severity) String() string { return [...]string{"info", "warning", "error"}[s] }
+func (s Severity) String() string {
+	if s < SeverityInfo || s > SeverityError {
+		return fmt.Sprintf("Severity(%d)", int(s))
+	}
+	return [...]string{"info", "warning", "error"}[s]
+}
 
 // Message is what the loader, a layer or a driver had to say.
 type Message struct {
@@ -141,13 +146,6 @@ type Message struct {
 
 func (m Message) String() string { return m.Severity.String() + ": " + m.ID + ": " + m.Text }
 
-// Bits of VkDebugUtilsMessageTypeFlagsEXT and VkDebugUtilsMessageSeverityFlagsEXT.
-const (
-	typeValidation  = 0x2
-	severityWarning = 0x100
-	severityError   = 0x1000
-)
-
 // keptMessages bounds what is held for a caller who never asks.
 const keptMessages = 256
 
@@ -156,31 +154,34 @@ func (in *instance) drain() {
 	if !in.c.MessagesPending() {
 		return
 	}
-	list, dropped := in.c.TakeMessages()
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for _, raw := range list {
-		m := Message{ID: raw.Name, Text: raw.Text, Validation: raw.Types&typeValidation != 0}
+	raw, dropped := in.c.TakeMessages()
+	list := make([]Message, len(raw))
+	for i, r := range raw {
+		m := Message{ID: r.Name, Text: r.Text, Validation: r.Types&abi.TypeValidation != 0}
 		switch {
-		case raw.Severity >= severityError:
+		case r.Severity >= abi.SeverityError:
 			m.Severity = SeverityError
-		case raw.Severity >= severityWarning:
+		case r.Severity >= abi.SeverityWarning:
 			m.Severity = SeverityWarning
 		}
-		if len(in.messages) < keptMessages {
-			in.messages = append(in.messages, m)
-		} else {
-			dropped++
-		}
-		if in.logger != nil {
-			level := slog.LevelWarn
-			if m.Severity == SeverityError {
-				level = slog.LevelError
-			}
-			in.logger.Log(context.Background(), level, "vulkan", "id", m.ID, "message", m.Text)
-		}
+		list[i] = m
 	}
-	if dropped > 0 && in.logger != nil {
+	in.mu.Lock()
+	kept := min(len(list), keptMessages-len(in.messages))
+	in.messages = append(in.messages, list[:kept]...)
+	in.mu.Unlock()
+	if in.logger == nil {
+		return
+	}
+	// Without the lock: what handles the log may ask for messages itself.
+	for _, m := range list {
+		level := slog.LevelWarn
+		if m.Severity == SeverityError {
+			level = slog.LevelError
+		}
+		in.logger.Log(context.Background(), level, "vulkan", "id", m.ID, "message", m.Text)
+	}
+	if dropped += len(list) - kept; dropped > 0 {
 		in.logger.Warn("vulkan: messages dropped", "count", dropped)
 	}
 }

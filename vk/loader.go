@@ -40,15 +40,23 @@ func openLoader() (*abi.Loader, error) {
 	if process.loader != nil {
 		return process.loader, nil
 	}
-	l, err := abi.OpenLoader(libraries())
+	l, err := findLoader(libraries())
 	if err != nil {
-		return nil, fmt.Errorf("vk: %w: %w; install it (Debian and Ubuntu: libvulkan1, Fedora: vulkan-loader, Arch: vulkan-icd-loader, macOS: MoltenVK)", ErrNoLoader, err)
+		return nil, err
 	}
 	vulkan.SetGetInstanceProcAddr(l.ProcAddr())
 	if err := vulkan.Init(); err != nil {
 		return nil, fmt.Errorf("vk: %w: %s lacks the functions of Vulkan 1.0: %w", ErrNoLoader, l.Name, err)
 	}
 	process.loader = l
+	return l, nil
+}
+
+func findLoader(names []string) (*abi.Loader, error) {
+	l, err := abi.OpenLoader(names)
+	if err != nil {
+		return nil, fmt.Errorf("vk: %w: tried %q: %w; install it (Debian and Ubuntu: libvulkan1, Fedora: vulkan-loader, Arch: vulkan-icd-loader, macOS: MoltenVK)", ErrNoLoader, names, err)
+	}
 	return l, nil
 }
 

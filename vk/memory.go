@@ -102,26 +102,35 @@ type HeapUsage struct {
 }
 
 // HeapUsages reads use and budget of each heap; with VK_EXT_memory_budget the budget is
-// the driver's word of this moment.
+// the driver's word of this moment. A closed device has none.
 func (d *Device) HeapUsages() []HeapUsage {
+	if d.closed.Load() {
+		return nil
+	}
 	d.memory.mu.Lock()
 	defer d.memory.mu.Unlock()
-	return d.heapUsages()
+	list, _ := d.heapUsages()
+	return list
 }
 
-func (d *Device) heapUsages() []HeapUsage {
-	list := make([]HeapUsage, len(d.info.Heaps))
+// heapUsages also returns what the whole process uses of each heap, where the driver
+// tells: the budget is for all of that, and other devices and libraries share it.
+func (d *Device) heapUsages() (list []HeapUsage, process [16]uint64) {
+	list = make([]HeapUsage, len(d.info.Heaps))
 	for i, h := range d.info.Heaps {
 		list[i] = HeapUsage{Size: h.Size, Used: d.memory.used[i], Budget: d.memory.budget[i]}
 	}
 	if d.info.Features.MemoryBudget {
-		budget, _ := d.in.c.Budget(d.info.physical)
+		var budget [16]uint64
+		budget, process = d.in.c.Budget(d.info.physical)
 		for i := range list {
-			// Drivers were seen to report more than the heap holds.
-			list[i].Budget = min(budget[i], list[i].Size)
+			// Drivers were seen to report more than the heap holds; 0 says nothing.
+			if budget[i] != 0 {
+				list[i].Budget = min(budget[i], list[i].Size)
+			}
 		}
 	}
-	return list
+	return list, process
 }
 
 // reserve books an allocation before the driver is asked for it.
@@ -133,9 +142,10 @@ func (d *Device) reserve(memoryType int, size uint64) error {
 	if a.count >= d.info.Limits.MaxMemoryAllocationCount {
 		return fmt.Errorf("%w: %w", ErrOutOfDeviceMemory, checkLimit("maxMemoryAllocationCount", a.count+1, d.info.Limits.MaxMemoryAllocationCount, "allocating device memory"))
 	}
-	u := d.heapUsages()[heap]
-	if size > u.Budget || u.Used > u.Budget-size {
-		return &MemoryError{Want: size, InUse: u.Used, Budget: u.Budget, Heap: heap}
+	list, process := d.heapUsages()
+	budget, used := list[heap].Budget, max(list[heap].Used, process[heap])
+	if size > budget || used > budget-size {
+		return &MemoryError{Want: size, InUse: used, Budget: budget, Heap: heap}
 	}
 	a.count++
 	a.used[heap] += size

@@ -2,6 +2,7 @@ package vk
 
 import (
 	"fmt"
+	"slices"
 
 	vulkan "github.com/vulkan-go/vulkan"
 
@@ -45,18 +46,21 @@ type Pipeline struct {
 	pipeline  vulkan.Pipeline
 	layout    vulkan.PipelineLayout
 	setLayout vulkan.DescriptorSetLayout
+	bindings  []Binding
 	storage   uint32 // descriptors by kind
 	dynamic   uint32
+	push      uint32 // bytes
 	workgroup [3]uint32
 	closed    bool
 }
 
-func (d *Device) checkPipeline(s *PipelineSpec) error {
-	l := &d.info.Limits
+// maxBindingNumber bounds what drivers use as the length of an array; those of CPU
+// devices crash on 2^32-1.
+const maxBindingNumber = 1023
+
+func (i *DeviceInfo) checkPipeline(s *PipelineSpec) error {
+	l := &i.Limits
 	what := fmt.Sprintf("pipeline %q", s.Name)
-	if len(s.Code) < 5 || s.Code[0] != 0x07230203 {
-		return fmt.Errorf("vk: %s: %w: the code does not begin with the SPIR-V magic number 0x07230203", what, ErrInvalidShader)
-	}
 	invocations := uint64(1)
 	for axis, n := range s.Workgroup {
 		if n == 0 {
@@ -65,9 +69,14 @@ func (d *Device) checkPipeline(s *PipelineSpec) error {
 		if err := checkLimit(fmt.Sprintf("maxComputeWorkGroupSize[%d]", axis), uint64(n), uint64(l.MaxWorkgroupSize[axis]), what); err != nil {
 			return err
 		}
+		// Checked at each step, so that the product cannot wrap.
 		invocations *= uint64(n)
+		if err := checkLimit("maxComputeWorkGroupInvocations", invocations, l.MaxWorkgroupInvocations, what); err != nil {
+			return err
+		}
 	}
-	storage, dynamic := uint64(0), uint64(0)
+	storage, dynamic, largest := uint64(0), uint64(0), uint64(0)
+	seen := make(map[uint32]bool, len(s.Bindings))
 	for _, b := range s.Bindings {
 		switch b.Kind {
 		case StorageBufferDynamic:
@@ -76,19 +85,25 @@ func (d *Device) checkPipeline(s *PipelineSpec) error {
 		default:
 			return fmt.Errorf("vk: %s: binding %d has descriptor kind %d: want a storage buffer, plain (%d) or dynamic (%d)", what, b.Number, b.Kind, StorageBuffer, StorageBufferDynamic)
 		}
+		if seen[b.Number] {
+			return fmt.Errorf("vk: %s: binding %d is there twice: want each number once", what, b.Number)
+		}
+		seen[b.Number] = true
 		storage++
+		largest = max(largest, uint64(b.Number))
 	}
 	for _, c := range []struct {
 		name      string
 		want, max uint64
 	}{
-		{"maxComputeWorkGroupInvocations", invocations, l.MaxWorkgroupInvocations},
 		{"maxComputeSharedMemorySize", uint64(s.SharedMemory), l.MaxSharedMemory},
 		{"maxPushConstantsSize", uint64(s.PushSize), l.MaxPushConstantsSize},
 		{"maxDescriptorSetStorageBuffers", storage, l.MaxStorageBuffers},
 		{"maxDescriptorSetStorageBuffersDynamic", dynamic, l.MaxDynamicStorageBuffers},
-		{"bindings of one set", storage, uint64(abi.MaxBindings)},
-		{"specialisation constants", uint64(len(s.Constants)), uint64(abi.MaxBindings)},
+		{"dynamic bindings of one set", dynamic, 1}, // commands carry one offset
+		{"bindings of one set", storage, abi.MaxBindings},
+		{"largest binding number", largest, maxBindingNumber},
+		{"specialisation constants", uint64(len(s.Constants)), abi.MaxBindings},
 	} {
 		if err := checkLimit(c.name, c.want, c.max, what); err != nil {
 			return err
@@ -97,20 +112,27 @@ func (d *Device) checkPipeline(s *PipelineSpec) error {
 	if s.PushSize%4 != 0 {
 		return fmt.Errorf("vk: %s: %d bytes of push constants: want a multiple of 4", what, s.PushSize)
 	}
-	return nil
+	for n, c := range s.Constants {
+		if slices.ContainsFunc(s.Constants[:n], func(o SpecConstant) bool { return o.ID == c.ID }) {
+			return fmt.Errorf("vk: %s: specialisation constant %d is there twice: want each once", what, c.ID)
+		}
+	}
+	return checkShader(s, &i.Features, what)
 }
 
 // NewPipeline compiles a shader. Limits are checked first, since drivers accept shaders
-// beyond them.
+// beyond them, and so is what would end the process: see spirv.go. A module is not
+// validated in full; one from elsewhere should have passed spirv-val. Errors:
+// *LimitError, *Error, and others that match ErrInvalidShader or ErrUnsupported.
 func (d *Device) NewPipeline(s PipelineSpec) (*Pipeline, error) {
 	if err := d.usable("vkCreateComputePipelines"); err != nil {
 		return nil, err
 	}
-	if err := d.checkPipeline(&s); err != nil {
+	if err := d.info.checkPipeline(&s); err != nil {
 		return nil, err
 	}
 	defer d.in.drain()
-	p := &Pipeline{d: d, workgroup: s.Workgroup}
+	p := &Pipeline{d: d, workgroup: s.Workgroup, bindings: slices.Clone(s.Bindings), push: s.PushSize}
 	numbers, kinds := make([]uint32, len(s.Bindings)), make([]uint32, len(s.Bindings))
 	for i, b := range s.Bindings {
 		numbers[i], kinds[i] = b.Number, uint32(b.Kind)

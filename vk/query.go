@@ -2,6 +2,7 @@ package vk
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	vulkan "github.com/vulkan-go/vulkan"
@@ -14,6 +15,9 @@ type QueryPool struct {
 	count uint32
 }
 
+// maxTimestamps is what nobody needs more of; drivers end the process over 2^31.
+const maxTimestamps = 1 << 20
+
 // NewQueryPool makes a pool of timestamps. ErrUnsupported where the queue has none.
 func (d *Device) NewQueryPool(count uint32) (*QueryPool, error) {
 	if err := d.usable("vkCreateQueryPool"); err != nil {
@@ -21,6 +25,12 @@ func (d *Device) NewQueryPool(count uint32) (*QueryPool, error) {
 	}
 	if d.info.Limits.TimestampBits == 0 {
 		return nil, fmt.Errorf("vk: timestamps: %w: queue family %d of %q has none", ErrUnsupported, d.family, d.info.Name)
+	}
+	if count == 0 {
+		return nil, fmt.Errorf("vk: a pool of 0 timestamps: want at least 1")
+	}
+	if err := checkLimit("timestamps of one pool", uint64(count), maxTimestamps, ""); err != nil {
+		return nil, err
 	}
 	info := vulkan.QueryPoolCreateInfo{SType: vulkan.StructureTypeQueryPoolCreateInfo, QueryType: vulkan.QueryTypeTimestamp, QueryCount: count}
 	defer info.Free()
@@ -36,6 +46,12 @@ func (d *Device) NewQueryPool(count uint32) (*QueryPool, error) {
 func (p *QueryPool) Ticks(first uint32, dst []uint64) error {
 	if err := p.d.usable("vkGetQueryPoolResults"); err != nil {
 		return err
+	}
+	if p.pool == handle[vulkan.QueryPool](0) {
+		return fmt.Errorf("vk: vkGetQueryPoolResults: the query pool is %w", ErrClosed)
+	}
+	if len(dst) == 0 {
+		return nil
 	}
 	if uint64(first)+uint64(len(dst)) > uint64(p.count) {
 		return fmt.Errorf("vk: timestamps %d to %d: the pool has %d", first, uint64(first)+uint64(len(dst)), p.count)
@@ -59,11 +75,15 @@ func (p *QueryPool) Close() {
 
 // Elapsed is the time between two timestamps of one device. Clocks have fewer than 64
 // valid bits on some and wrap; the difference is right as long as it is shorter than
-// one turn.
+// one turn. What no Duration can hold is the largest one.
 func (l *Limits) Elapsed(from, to uint64) time.Duration {
 	ticks := to - from
 	if l.TimestampBits < 64 {
 		ticks &= 1<<l.TimestampBits - 1
 	}
-	return time.Duration(float64(ticks) * float64(l.TimestampPeriod))
+	ns := float64(ticks) * float64(l.TimestampPeriod)
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(ns)
 }

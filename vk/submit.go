@@ -32,10 +32,54 @@ type Submission struct {
 	flushes, waits []uint64
 }
 
+// check refuses, before anything happens, what cannot be submitted.
+func (s *Submission) check(d *Device, t *Timeline) error {
+	const call = "vk: a submission"
+	switch {
+	case t == nil || t.d != d:
+		return fmt.Errorf(call + ": want a timeline of this device to signal")
+	case t.semaphore == handle[vulkan.Semaphore](0):
+		return fmt.Errorf(call+": its timeline is %w", ErrClosed)
+	case s.Record != 0 && s.Commands == nil:
+		return fmt.Errorf(call + ": want Commands to record, found none")
+	}
+	if s.Record != 0 {
+		if err := s.Commands.check(); err != nil {
+			return err
+		}
+	}
+	for i, b := range s.Buffers {
+		if b == 0 {
+			return fmt.Errorf(call+": command buffer %d of %d is none: want one that CommandPool.New returned", i, len(s.Buffers))
+		}
+	}
+	for _, f := range s.Flushes {
+		if err := f.check(d); err != nil {
+			return err
+		}
+	}
+	if err := checkLimit("timelines waited for", uint64(len(s.Waits)), abi.MaxWaits, "a submission"); err != nil {
+		return err
+	}
+	for _, w := range s.Waits {
+		if w.Timeline == nil || w.Timeline.d != d || w.Timeline.semaphore == handle[vulkan.Semaphore](0) {
+			return fmt.Errorf(call + " waits for a timeline: want an open one of this device")
+		}
+		if submitted := w.Timeline.Submitted(); w.Serial > submitted {
+			return fmt.Errorf(call+" waits for serial %d of a timeline that has submitted %d: submit that work first", w.Serial, submitted)
+		}
+	}
+	return nil
+}
+
 // Submit flushes, records and submits, and signals the timeline with its next serial,
-// which is returned. The serial counts as completed if the submission fails.
+// which is returned. The serial counts as completed if the driver fails the submission;
+// no serial is used, and 0 returned, where it was refused before.
 func (d *Device) Submit(s *Submission, t *Timeline) (uint64, error) {
 	if err := d.usable("vkQueueSubmit"); err != nil {
+		return 0, err
+	}
+	if err := s.check(d, t); err != nil {
 		return 0, err
 	}
 	s.flushes, s.waits = s.flushes[:0], s.waits[:0]
@@ -44,42 +88,47 @@ func (d *Device) Submit(s *Submission, t *Timeline) (uint64, error) {
 			s.flushes = f.appendRange(s.flushes)
 		}
 	}
-	for _, w := range s.Waits {
-		if submitted := w.Timeline.Submitted(); w.Serial > submitted {
-			return 0, fmt.Errorf("vk: a submission waits for serial %d of a timeline that has submitted %d: submit that work first", w.Serial, submitted)
-		}
-		s.waits = append(s.waits, bits(w.Timeline.semaphore), w.Serial)
-	}
 	var words []uint64
 	if s.Record != 0 {
 		words = s.Commands.words
 	}
-	// One lock for the queue, and for the order of serials on it.
-	d.queueMu.Lock()
-	t.mu.Lock()
-	t.submitted++
-	serial := t.submitted
-	t.mu.Unlock()
-	c := abi.Submission{Queue: d.queue, Record: uint64(s.Record), Signal: bits(t.semaphore), Value: serial}
+	c := abi.Submission{Queue: d.queue, Record: uint64(s.Record), Signal: bits(t.semaphore)}
 	if s.Poll {
 		c.Poll = 1
 	}
-	r := d.c.Submit(&c, words, commandBufferBits(s.Buffers), s.flushes, s.waits)
-	d.queueMu.Unlock()
+	serial, r := d.submit(s, t, &c, words)
 	d.in.drain()
 	if r >= 0 {
 		_, err := t.advance(c.Completed)
 		return serial, err
 	}
-	t.fail(serial)
 	call := "vkQueueSubmit"
 	switch c.Stage {
 	case abi.StageRecord:
-		call = "recording a command buffer"
+		call = callRecord
 	case abi.StageFlush:
 		call = "vkFlushMappedMemoryRanges"
 	}
 	return serial, d.result(r, call, "serial %d, %d command buffers, word %d", serial, len(s.Buffers), c.At)
+}
+
+// submit holds the queue's lock over everything that serials and failures depend on:
+// they are given and noted in the order of the queue, and no submission can wait on the
+// device for a serial that another goroutine is about to fail, which would be for ever.
+func (d *Device) submit(s *Submission, t *Timeline, c *abi.Submission, words []uint64) (serial uint64, r int32) {
+	d.queueMu.Lock()
+	defer d.queueMu.Unlock()
+	for _, w := range s.Waits {
+		if value := w.Timeline.signalled(w.Serial); value != 0 {
+			s.waits = append(s.waits, bits(w.Timeline.semaphore), value)
+		}
+	}
+	serial = t.next()
+	c.Value = serial
+	if r = d.c.Submit(c, words, commandBufferBits(s.Buffers), s.flushes, s.waits); r < 0 {
+		t.fail(serial)
+	}
+	return serial, r
 }
 
 // WaitIdle blocks until the queue has nothing to do. It has no deadline: use

@@ -22,6 +22,7 @@ type Timeline struct {
 	mu        sync.Mutex
 	submitted uint64   // serial of the last submission, failed ones included
 	completed uint64   // last known progress
+	reached   uint64   // last value read from the semaphore; those above it up to completed failed
 	failed    []uint64 // serials that will never be signalled, ascending, not yet passed
 }
 
@@ -84,6 +85,9 @@ func (t *Timeline) Refresh() (uint64, error) {
 	if err := t.d.usable("vkGetSemaphoreCounterValue"); err != nil {
 		return t.Completed(), err
 	}
+	if t.semaphore == handle[vulkan.Semaphore](0) {
+		return t.Completed(), fmt.Errorf("vk: vkGetSemaphoreCounterValue: the timeline is %w", ErrClosed)
+	}
 	v, r := t.d.c.TimelineValue(bits(t.semaphore))
 	if err := t.d.result(r, "vkGetSemaphoreCounterValue", ""); err != nil {
 		return t.Completed(), err
@@ -100,6 +104,7 @@ func (t *Timeline) advance(v uint64) (uint64, error) {
 		t.d.lost.Store(true)
 		return t.completed, &Error{Call: "vkGetSemaphoreCounterValue", Result: int32(vulkan.ErrorDeviceLost), Detail: fmt.Sprintf("value %d, submitted %d", v, t.submitted)}
 	}
+	t.reached = max(t.reached, v)
 	t.completed = max(t.completed, v)
 	t.skipFailed()
 	return t.completed, nil
@@ -113,7 +118,16 @@ func (t *Timeline) skipFailed() {
 	}
 }
 
+// next gives out a serial. The caller holds the queue's lock.
+func (t *Timeline) next() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.submitted++
+	return t.submitted
+}
+
 // fail notes that a submission failed: its serial completes with the one before it.
+// The caller holds the queue's lock, so that failures are noted in order.
 func (t *Timeline) fail(serial uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,9 +142,28 @@ func (t *Timeline) target(serial uint64) (value uint64, done bool, err error) {
 	if serial > t.submitted {
 		return 0, false, fmt.Errorf("vk: waiting for serial %d: the last one submitted is %d, so the wait would never end", serial, t.submitted)
 	}
-	for value = serial; slices.Contains(t.failed, value); value-- {
-	}
+	value = t.passed(serial)
 	return value, value <= t.completed, nil
+}
+
+// passed is the last serial up to the one given that did not fail, or 0.
+func (t *Timeline) passed(serial uint64) uint64 {
+	for slices.Contains(t.failed, serial) {
+		serial--
+	}
+	return serial
+}
+
+// signalled is the value of the semaphore that stands for a serial submitted before, 0
+// if the initial one does. A failed serial is signalled by nobody, and completed all the
+// same with the one before it.
+func (t *Timeline) signalled(serial uint64) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if serial = t.passed(serial); serial <= t.completed {
+		return min(serial, t.reached)
+	}
+	return serial
 }
 
 // waitSlice bounds one wait inside the driver, so that a queue that never signals keeps
@@ -150,6 +183,9 @@ func (t *Timeline) Wait(ctx context.Context, serial uint64) error {
 		}
 		if err := t.d.usable("vkWaitSemaphores"); err != nil {
 			return err
+		}
+		if t.semaphore == handle[vulkan.Semaphore](0) {
+			return fmt.Errorf("vk: vkWaitSemaphores: the timeline is %w", ErrClosed)
 		}
 		slice := waitSlice
 		if deadline, ok := ctx.Deadline(); ok {

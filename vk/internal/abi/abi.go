@@ -86,10 +86,6 @@ const (
 	initializationFailed int32 = C.VC_ERROR_INITIALIZATION_FAILED
 )
 
-// MaxBindings bounds the bindings of a set and the specialisation constants of a
-// pipeline; the C side keeps arrays of this length on its stack.
-const MaxBindings = int(C.VC_MAX_BINDINGS)
-
 func u64(p []uint64) *C.uint64_t { return (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(p))) }
 func u32(p []uint32) *C.uint32_t { return (*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(p))) }
 

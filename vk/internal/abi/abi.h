@@ -157,8 +157,10 @@ VcResult vc_descriptor_pool(vc_device *d, uint32_t sets, uint32_t storage, uint3
 // A descriptor program is a sequence of sets: [layout, n] followed by n writes of four words
 // [binding | type << 32, buffer, offset, range]. Each set is allocated from pool and written;
 // handles go to out. On failure *made says how many sets were made before it.
+// A program of more sets than capacity is malformed.
 enum { VC_MAX_BINDINGS = 64 };
-VcResult vc_descriptor_sets(vc_device *d, uint64_t pool, const uint64_t *program, size_t words, uint64_t *out, uint32_t *made);
+VcResult vc_descriptor_sets(vc_device *d, uint64_t pool, const uint64_t *program, size_t words, uint64_t *out, uint32_t capacity,
+                            uint32_t *made);
 VcResult vc_descriptor_sets_free(vc_device *d, uint64_t pool, const uint64_t *sets, uint32_t count);
 
 // --- commands -----------------------------------------------------------------------
@@ -181,10 +183,13 @@ enum {
     VC_OP_COPY_QUERIES = 13, // a: first; pool, count, buffer, offset
 };
 
+enum { VC_MAX_UPDATE = 65536 }; // of vkCmdUpdateBuffer, in bytes
+
 // Results of our own, outside the range of VkResult.
 enum { VC_BAD_STREAM = -2000000001, VC_BAD_ARGUMENT = -2000000002 };
 
-// Records the stream into the command buffer, begun with flags and ended. *at is the word at fault for VC_BAD_STREAM.
+// Records the stream into the command buffer, begun with flags and ended. *at is the word at fault for VC_BAD_STREAM;
+// the command buffer is empty then.
 VcResult vc_record(vc_device *d, uint64_t command_buffer, uint32_t flags, const uint64_t *words, size_t count, uint64_t *at);
 
 // One submission. Optional parts are empty: record (command buffer, words) first records a one-time
@@ -193,6 +198,7 @@ VcResult vc_record(vc_device *d, uint64_t command_buffer, uint32_t flags, const 
 // signalled timeline's value afterwards, which saves the caller a crossing; it is not read always, because
 // whoever has seen a value has synchronised with it, and the validation layer then no longer reports a
 // dependency that was forgotten. stage says what failed.
+enum { VC_MAX_WAITS = 64 };
 enum { VC_STAGE_RECORD = 1, VC_STAGE_FLUSH = 2, VC_STAGE_SUBMIT = 3 };
 typedef struct {
     uint64_t queue, record, signal, value;

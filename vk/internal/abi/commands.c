@@ -47,7 +47,7 @@ static int decode(const vc_functions *call, VcObject cb, const uint64_t *w, uint
         call->CmdFillBuffer(cb, w[1], w[2], w[3], a);
         return 1;
     case VC_OP_UPDATE:
-        if (n < 4 || a == 0 || a % 4 || a > 65536 || a > (n - 3) * 8) return 0;
+        if (n < 4 || a == 0 || a % 4 || a > VC_MAX_UPDATE || a > (n - 3) * 8) return 0;
         call->CmdUpdateBuffer(cb, w[1], w[2], a, &w[3]);
         return 1;
     case VC_OP_TIMESTAMP:
@@ -77,7 +77,9 @@ VcResult vc_record(vc_device *d, uint64_t command_buffer, uint32_t flags, const 
         const uint32_t n = (uint32_t)(words[i] >> 8) & 0xffffff;
         if (n == 0 || n > count - i || !decode(&d->call, cb, words + i, n)) {
             *at = i;
+            // Half a stream must not run. Beginning again drops what was recorded.
             d->call.EndCommandBuffer(cb);
+            if (d->call.BeginCommandBuffer(cb, &begin) >= 0) d->call.EndCommandBuffer(cb);
             return VC_BAD_STREAM;
         }
         i += n;
@@ -104,7 +106,7 @@ static VcResult move(vc_device *d, move_ranges call, const uint64_t *ranges, uin
 VcResult vc_flush(vc_device *d, const uint64_t *ranges, uint32_t count) { return move(d, d->call.FlushMappedMemoryRanges, ranges, count); }
 VcResult vc_invalidate(vc_device *d, const uint64_t *ranges, uint32_t count) { return move(d, d->call.InvalidateMappedMemoryRanges, ranges, count); }
 
-enum { MAX_WAITS = 64, MAX_COMMAND_BUFFERS = 64 };
+enum { MAX_COMMAND_BUFFERS = 64 };
 
 VcResult vc_submit(vc_device *d, vc_submission *s, const uint64_t *words, size_t word_count, const uint64_t *command_buffers,
                    uint32_t command_buffer_count, const uint64_t *flushes, uint32_t flush_count, const uint64_t *waits, uint32_t wait_count) {
@@ -119,10 +121,10 @@ VcResult vc_submit(vc_device *d, vc_submission *s, const uint64_t *words, size_t
         if ((r = vc_flush(d, flushes, flush_count)) < 0) return r;
     }
     s->stage = VC_STAGE_SUBMIT;
-    VcHandle wait_semaphores[MAX_WAITS];
-    uint64_t wait_values[MAX_WAITS];
-    uint32_t wait_stages[MAX_WAITS];
-    if (wait_count > MAX_WAITS) return VC_BAD_ARGUMENT;
+    VcHandle wait_semaphores[VC_MAX_WAITS];
+    uint64_t wait_values[VC_MAX_WAITS];
+    uint32_t wait_stages[VC_MAX_WAITS];
+    if (wait_count > VC_MAX_WAITS) return VC_BAD_ARGUMENT;
     for (uint32_t i = 0; i < wait_count; i++) {
         wait_semaphores[i] = waits[2 * i];
         wait_values[i] = waits[2 * i + 1];

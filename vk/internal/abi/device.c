@@ -103,12 +103,13 @@ VcResult vc_descriptor_pool(vc_device *d, uint32_t sets, uint32_t storage, uint3
     return d->call.CreateDescriptorPool(d->handle, &info, NULL, out);
 }
 
-VcResult vc_descriptor_sets(vc_device *d, uint64_t pool, const uint64_t *program, size_t words, uint64_t *out, uint32_t *made) {
+VcResult vc_descriptor_sets(vc_device *d, uint64_t pool, const uint64_t *program, size_t words, uint64_t *out, uint32_t capacity,
+                            uint32_t *made) {
     VcWriteDescriptorSet writes[VC_MAX_BINDINGS];
     VcDescriptorBufferInfo buffers[VC_MAX_BINDINGS];
     size_t at = 0;
     for (*made = 0; at < words; ++*made) {
-        if (words - at < 2) return VC_BAD_STREAM;
+        if (words - at < 2 || *made == capacity) return VC_BAD_STREAM;
         const uint64_t layout = program[at], count = program[at + 1];
         at += 2;
         if (count > VC_MAX_BINDINGS || (words - at) / 4 < count) return VC_BAD_STREAM;

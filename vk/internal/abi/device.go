@@ -144,7 +144,7 @@ func (d *Device) DescriptorPool(sets, storage, dynamic, flags uint32) (pool uint
 func (d *Device) DescriptorSets(pool uint64, program, out []uint64) (made int, result int32) {
 	var n C.uint32_t
 	d.crossings.Add(1)
-	r := C.vc_descriptor_sets(d.c, C.uint64_t(pool), u64(program), C.size_t(len(program)), u64(out), &n)
+	r := C.vc_descriptor_sets(d.c, C.uint64_t(pool), u64(program), C.size_t(len(program)), u64(out), C.uint32_t(len(out)), &n)
 	return int(n), int32(r)
 }
 

@@ -19,8 +19,11 @@ func chars(p *C.char, n int) string {
 	return gostring(unsafe.Slice((*byte)(unsafe.Pointer(p)), n))
 }
 
-// MessagesPending says without a crossing whether TakeMessages would return any.
-func (in *Instance) MessagesPending() bool { return atomic.LoadUint32(in.pending) != 0 }
+// MessagesPending says without a crossing whether TakeMessages would return any. A freed
+// instance has none.
+func (in *Instance) MessagesPending() bool {
+	return in.pending != nil && atomic.LoadUint32(in.pending) != 0
+}
 
 // TakeMessages empties the ring, oldest first. dropped counts messages that found it full.
 func (in *Instance) TakeMessages() (list []Message, dropped int) {
