@@ -13,7 +13,8 @@ import (
 // batches are recorded into.
 type batch struct {
 	commands vk.Commands
-	count    int // launches and transfers in it
+	count    int  // launches and transfers in it
+	stamped  bool // slices carry its serial
 	bound    boundState
 
 	pool       *vk.CommandPool
@@ -88,6 +89,7 @@ func (s *Stream) enqueue(l *launch) error {
 		return err
 	}
 	defer l.dropInfo()
+	s.batch.stamped = true
 	if l.info.slice.Valid() {
 		if err := l.info.slice.Use(serial); err != nil {
 			return fmt.Errorf("cmdbuf: launch %s: info buffer: %w", l.program.kernel.Name, err)
@@ -127,6 +129,11 @@ func (s *Stream) added() error {
 // flush submits the batch.
 func (s *Stream) flush() error {
 	if s.batch.count == 0 {
+		if s.batch.stamped {
+			// By a command that failed on its way into the batch: nobody shall wait for it.
+			s.timeline.Skip()
+			s.batch.stamped = false
+		}
 		return nil
 	}
 	_, err := s.submit(nil, 0)
@@ -167,7 +174,7 @@ func (s *Stream) submit(graph []vk.CommandBuffer, n int) (uint64, error) {
 	}
 	count := b.count
 	b.commands.Reset()
-	b.count, b.bound = 0, boundState{}
+	b.count, b.stamped, b.bound = 0, false, boundState{}
 	if err != nil {
 		s.pools.RestoreFlushes(sub.Flushes)
 		return serial, fmt.Errorf("cmdbuf: submitting a batch of %d commands, which are dropped: %w", count, err)
@@ -242,6 +249,7 @@ func (s *Stream) reclaim() {
 // transfer orders and stamps a copy between slices and records it.
 func (s *Stream) transfer(source, destination transferEnd, size uint64) error {
 	serial := s.serial()
+	s.batch.stamped = true
 	for _, e := range []transferEnd{source, destination} {
 		if err := e.slice.Use(serial); err != nil {
 			return err
