@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -143,7 +144,16 @@ func Start() (stop func()) {
 }
 
 // Main runs the tests of a package that needs nothing else in its TestMain.
+//
+// Examples cannot skip themselves. Where driver tests are switched off, those of
+// the package are skipped with them.
 func Main(m *testing.M) {
+	if on(os.Getenv(varNoDriver)) {
+		flag.Parse()
+		if skip := flag.Lookup("test.skip"); skip.Value.String() == "" {
+			_ = skip.Value.Set("^Example")
+		}
+	}
 	stop := Start()
 	code := m.Run()
 	stop()
