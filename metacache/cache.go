@@ -171,7 +171,6 @@ func (c *Cache[V]) Close() error {
 		c.entries, c.graphs = nil, nil
 		c.sketch, c.spare = nil, nil
 		c.capture = nil
-		c.tickets = ticketRing{}
 	}
 	c.drain(nil)
 	return nil
@@ -249,9 +248,8 @@ func (c *Cache[V]) store(words []uint64, v V, mode Mode) V {
 // so many more. It can remove many only after a capture was discarded, and then
 // each of those entries once.
 func (c *Cache[V]) evict(entries int, bytes int64, mode Mode) {
-	for !c.policy.Fits(c.unpinned.len+entries, c.unpinned.bytes+bytes, mode) {
-		e := c.unpinned.oldest()
-		if e == nil {
+	for e := c.unpinned.oldest(); e != nil; e = c.unpinned.oldest() {
+		if c.policy.Fits(c.unpinned.len+entries, c.unpinned.bytes+bytes, mode) {
 			return
 		}
 		c.counts.evictions++

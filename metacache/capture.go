@@ -86,7 +86,7 @@ func (k *Capture[V]) Discard() error {
 	// entry in its place. The walk ends at the capture's beginning: it is no
 	// longer than the number of look-ups and stores since.
 	at := c.unpinned.root.next
-	for e := c.pinned.root.next; e != &c.pinned.root && e.stamp > k.began; {
+	for e := c.pinned.root.next; e != c.pinned.root && e.stamp > k.began; {
 		older := e.next
 		if e.captured {
 			e.captured = false

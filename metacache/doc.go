@@ -62,8 +62,10 @@
 //
 // # Cost
 //
-// Every operation takes constant time for each entry it touches; none scans.
-// A hit allocates nothing, nor does a miss before its store; a store that
-// evicts an info of the same size allocates nothing either. The hash table is
-// Go's map, whose string key shares the memory of the words.
+// Every operation takes constant time for each entry it adds, removes, pins or
+// unpins; none scans the others. A hit allocates nothing, nor does a miss before
+// its store; a store that evicts an info of the same size allocates nothing
+// either. The hash table is Go's map, whose string key shares the memory of the
+// words. Hits put off their entry's move in the order of recency, so a program
+// that goes round up to a few hundred infos pays for the hash table alone.
 package metacache

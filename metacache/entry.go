@@ -46,16 +46,17 @@ func wordsOf(key string) []uint64 {
 
 // recency is a list of entries, the most recently used first, with the sums
 // that bounds and statistics need. The list is a ring through root, which is no
-// entry.
+// entry. It is apart from the struct so that nothing on the heap points into a
+// cache: the compiler could no longer tell that Store lets go of its words.
 type recency[V any] struct {
-	root  entry[V]
+	root  *entry[V]
 	len   int
 	bytes int64
 }
 
 func (l *recency[V]) init() {
-	l.root.prev, l.root.next = &l.root, &l.root
-	l.len, l.bytes = 0, 0
+	l.root = &entry[V]{}
+	l.root.prev, l.root.next = l.root, l.root
 }
 
 // oldest returns the least recently used entry, nil if there is none.
@@ -68,7 +69,7 @@ func (l *recency[V]) oldest() *entry[V] {
 
 // before returns the entry used next after e, nil if e is the newest.
 func (l *recency[V]) before(e *entry[V]) *entry[V] {
-	if e.prev == &l.root {
+	if e.prev == l.root {
 		return nil
 	}
 	return e.prev
@@ -79,7 +80,7 @@ func (l *recency[V]) pushFront(e *entry[V]) { l.insertBefore(e, l.root.next) }
 // insertByStamp puts e in front of the first entry from at on that is older,
 // and returns that entry.
 func (l *recency[V]) insertByStamp(e, at *entry[V]) *entry[V] {
-	for at != &l.root && at.stamp > e.stamp {
+	for at != l.root && at.stamp > e.stamp {
 		at = at.next
 	}
 	l.insertBefore(e, at)
@@ -107,6 +108,6 @@ func (l *recency[V]) moveToFront(e *entry[V]) {
 		return
 	}
 	e.prev.next, e.next.prev = e.next, e.prev
-	e.prev, e.next = &l.root, front
+	e.prev, e.next = l.root, front
 	front.prev, l.root.next = e, e
 }

@@ -96,7 +96,7 @@ func (c *Cache[V]) lateEntries() (map[*entry[V]]bool, error) {
 
 func (c *Cache[V]) validateList(name string, l *recency[V], pins map[*entry[V]]int, late map[*entry[V]]bool) error {
 	n, bytes, stamp := 0, int64(0), c.late.since+1
-	for e := l.root.next; e != &l.root; e = e.next {
+	for e := l.root.next; e != l.root; e = e.next {
 		switch {
 		case n == len(c.entries):
 			return fmt.Errorf("%w: %s list is longer than the map", errInvalid, name)

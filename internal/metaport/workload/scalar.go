@@ -6,8 +6,8 @@ import (
 	"vkcompute/metacache"
 )
 
-// ScalarCase is a program some of whose launches carry a scalar that changes
-// every step: a position, a time, a seed.
+// ScalarCase is a program some of whose launches carry a scalar that is another
+// one each time: a position, a time, a seed.
 type ScalarCase struct {
 	Name string
 	// Run makes n launches.
@@ -45,8 +45,9 @@ func (s Scalar) String() string {
 func Scalars() []Scalar { return []Scalar{ScalarInKey, ScalarInKeyAdmission, ScalarPushed} }
 
 // The program: a step of LaunchesPerStep launches, a quarter of them with the
-// scalar, on a cache that holds the others and a few more. The keys with the
-// scalar of one step are enough to push all others out before they come back.
+// scalar and otherwise alike, on a cache that holds the infos of the others and
+// a few more. The keys with the scalar of one step are enough to push all others
+// out before they come back.
 const (
 	scalarWords   = 12
 	scalarEvery   = 4
@@ -70,14 +71,18 @@ func NewScalar(s Scalar) (ScalarCase, error) {
 		keys[i] = info(scalarWords, uint64(i))
 	}
 	buffer := make([]uint64, scalarWords)
-	launch, step := 0, uint64(0)
+	launch, scalar, withScalar := 0, uint64(0), info(scalarWords, LaunchesPerStep)
 	return ScalarCase{
 		Name: s.String(),
 		Run: func(n int) error {
 			for ; n > 0; n-- {
 				key := keys[launch]
-				if launch%scalarEvery == 0 && s != ScalarPushed {
-					key[0] = step
+				if launch%scalarEvery == 0 {
+					key = withScalar
+					if s != ScalarPushed {
+						scalar++
+						key[0] = scalar
+					}
 				}
 				_, hit, miss := cache.Lookup(key)
 				if !hit {
@@ -89,7 +94,7 @@ func NewScalar(s Scalar) (ScalarCase, error) {
 					}
 				}
 				if launch++; launch == len(keys) {
-					launch, step = 0, step+1
+					launch = 0
 				}
 			}
 			return nil
