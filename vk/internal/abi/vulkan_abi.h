@@ -3,7 +3,7 @@
 //
 // Names follow the specification with the prefix Vc in place of Vk, so that a test
 // can include this file and the system's <vulkan/vulkan.h> side by side and assert
-// that every size, offset and constant agrees (see testdata/layout.c). Fields the
+// that every size, offset and constant agrees (layout_test.go does). Fields the
 // library never reads are folded into arrays named _unused….
 #ifndef VKCOMPUTE_VULKAN_ABI_H
 #define VKCOMPUTE_VULKAN_ABI_H
