@@ -41,7 +41,10 @@ type BufferSpec struct {
 	Role     MemoryRole
 	Usage    BufferUsage // 0: everything a compute buffer may do
 	Fallback Fallback
-	Name     string // for debuggers and messages; may be empty
+	// MemoryTypes are the types allowed, one bit each, among those fit for the role; 0: all.
+	MemoryTypes uint32
+	Budget      BudgetRule
+	Name        string // for debuggers and messages; may be empty
 }
 
 // Buffer is a VkBuffer with memory of its own, mapped for its whole life where the host
@@ -73,6 +76,9 @@ func (d *Device) NewBuffer(s BufferSpec) (*Buffer, error) {
 	}
 	if s.Size == 0 {
 		return nil, fmt.Errorf("vk: a buffer of 0 bytes: want at least 1")
+	}
+	if s.Budget > PassBudget {
+		return nil, fmt.Errorf("vk: a buffer with budget rule %d: want HoldBudget or PassBudget", s.Budget)
 	}
 	what := fmt.Sprintf("a %s buffer of %d bytes", s.Role, s.Size)
 	if s.Usage&^usageDefault != 0 {
@@ -115,10 +121,10 @@ func (d *Device) NewBuffer(s BufferSpec) (*Buffer, error) {
 	types := d.info.TypesFor(s.Role)
 	err := fmt.Errorf("vk: %s: %w: no memory type is fit for it", what, ErrUnsupported)
 	for _, t := range types {
-		if typeBits>>t&1 == 0 {
+		if typeBits>>t&1 == 0 || s.MemoryTypes != 0 && s.MemoryTypes>>t&1 == 0 {
 			continue
 		}
-		if err = b.allocate(size, t, what); err == nil {
+		if err = b.allocate(size, t, s.Budget, what); err == nil {
 			return b, nil
 		}
 		// A buffer is bound once for its life: no other type can follow one that was bound.
@@ -140,14 +146,14 @@ func (d *Device) checkAllocation(size uint64, what string) error {
 	return checkLimit("maxMemoryAllocationSize", size, min(limit, math.MaxInt), what)
 }
 
-func (b *Buffer) allocate(size uint64, memoryType int, what string) error {
+func (b *Buffer) allocate(size uint64, memoryType int, rule BudgetRule, what string) error {
 	d := b.d
-	if err := d.reserve(memoryType, size); err != nil {
+	if err := d.reserve(memoryType, size, rule); err != nil {
 		return err
 	}
 	memory, r := d.c.Alloc(size, uint32(memoryType), d.info.Features.DeviceAddress)
+	d.settle(memoryType, size, r >= 0)
 	if err := d.result(r, "vkAllocateMemory", "%s, memory type %d", what, memoryType); err != nil {
-		d.unreserve(memoryType, size)
 		return err
 	}
 	d.born(kindMemory)

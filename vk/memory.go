@@ -74,23 +74,38 @@ func (i *DeviceInfo) TypesFor(role MemoryRole) []int {
 	return list
 }
 
+// BudgetRule says whether a buffer may pass the budget of its heap.
+type BudgetRule uint8
+
+const (
+	// HoldBudget refuses what would pass the budget.
+	HoldBudget BudgetRule = iota
+	// PassBudget refuses only what would pass the size of the heap.
+	PassBudget
+)
+
 // Without VK_EXT_memory_budget nobody says how much of a heap others use.
 const budgetPercent = 80
+
+// Budget is what may be used of the heap when the driver tells no budget.
+func (h Heap) Budget() uint64 { return h.Size / 100 * budgetPercent }
 
 // memoryAccount counts what was allocated through the device, since drivers differ in
 // what they do when a heap or the number of allocations is overdrawn.
 type memoryAccount struct {
 	mu     sync.Mutex
-	used   []uint64 // bytes by heap
+	used   []uint64 // bytes by heap, those the driver is being asked for included
+	asked  []uint64 // bytes by heap that the driver is being asked for
 	count  uint64
 	budget []uint64 // bytes by heap, without the extension
 }
 
 func (a *memoryAccount) init(d *Device) {
 	a.used = make([]uint64, len(d.info.Heaps))
+	a.asked = make([]uint64, len(d.info.Heaps))
 	a.budget = make([]uint64, len(d.info.Heaps))
 	for i, h := range d.info.Heaps {
-		a.budget[i] = h.Size / 100 * budgetPercent
+		a.budget[i] = h.Budget()
 	}
 }
 
@@ -133,8 +148,9 @@ func (d *Device) heapUsages() (list []HeapUsage, process [16]uint64) {
 	return list, process
 }
 
-// reserve books an allocation before the driver is asked for it.
-func (d *Device) reserve(memoryType int, size uint64) error {
+// reserve books an allocation before the driver is asked for it; settle follows with
+// the driver's answer.
+func (d *Device) reserve(memoryType int, size uint64, rule BudgetRule) error {
 	a := &d.memory
 	heap := d.info.MemoryTypes[memoryType].Heap
 	a.mu.Lock()
@@ -143,19 +159,42 @@ func (d *Device) reserve(memoryType int, size uint64) error {
 		return fmt.Errorf("%w: %w", ErrOutOfDeviceMemory, checkLimit("maxMemoryAllocationCount", a.count+1, d.info.Limits.MaxMemoryAllocationCount, "allocating device memory"))
 	}
 	list, process := d.heapUsages()
-	budget, used := list[heap].Budget, max(list[heap].Used, process[heap])
+	budget := list[heap].Budget
+	if rule == PassBudget {
+		budget = list[heap].Size
+	}
+	// The driver may not count yet what other goroutines are asking it for. Counting that
+	// twice for a moment refuses too much; not counting it would pass the budget.
+	used := max(list[heap].Used, process[heap]+a.asked[heap])
 	if size > budget || used > budget-size {
 		return &MemoryError{Want: size, InUse: used, Budget: budget, Heap: heap}
 	}
 	a.count++
 	a.used[heap] += size
+	a.asked[heap] += size
 	return nil
 }
 
-func (d *Device) unreserve(memoryType int, size uint64) {
+// settle notes that the driver answered: it allocated what was booked, or did not.
+func (d *Device) settle(memoryType int, size uint64, allocated bool) {
 	a := &d.memory
+	heap := d.info.MemoryTypes[memoryType].Heap
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.asked[heap] -= size
+	if !allocated {
+		a.release(heap, size)
+	}
+}
+
+// unreserve takes an allocation out of the books.
+func (d *Device) unreserve(memoryType int, size uint64) {
+	d.memory.mu.Lock()
+	defer d.memory.mu.Unlock()
+	d.memory.release(d.info.MemoryTypes[memoryType].Heap, size)
+}
+
+func (a *memoryAccount) release(heap int, size uint64) {
 	a.count--
-	a.used[d.info.MemoryTypes[memoryType].Heap] -= size
+	a.used[heap] -= size
 }
