@@ -22,6 +22,8 @@ var (
 	ErrOutOfHostMemory = errors.New("out of host memory")
 	// ErrNoLoader: there is no Vulkan loader library on this machine.
 	ErrNoLoader = errors.New("no Vulkan loader found")
+	// ErrLoaderOpen: the loader can be chosen only before the first use of one.
+	ErrLoaderOpen = errors.New("a Vulkan loader is open already")
 	// ErrNoDevice: there is no driver, no device that can be used, or none of the name asked for.
 	ErrNoDevice = errors.New("no Vulkan device")
 	// ErrNoValidation: validation was asked for and its layer is not installed.

@@ -1,9 +1,11 @@
 package vk
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
+	"unsafe"
 
 	vulkan "github.com/vulkan-go/vulkan"
 
@@ -44,12 +46,47 @@ func openLoader() (*abi.Loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := adopt(l); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// adopt makes a loader the process's. The caller holds the lock.
+func adopt(l *abi.Loader) error {
 	vulkan.SetGetInstanceProcAddr(l.ProcAddr())
 	if err := vulkan.Init(); err != nil {
-		return nil, fmt.Errorf("vk: %w: %s lacks the functions of Vulkan 1.0: %w", ErrNoLoader, l.Name, err)
+		return fmt.Errorf("vk: %w: %s lacks the functions of Vulkan 1.0: %w", ErrNoLoader, l.Name, err)
 	}
 	process.loader = l
-	return l, nil
+	return nil
+}
+
+// SetProcAddr makes the process use this vkGetInstanceProcAddr, a C function pointer,
+// instead of searching for a loader, as windowing libraries and drivers linked into the
+// program need. It comes before everything else: once a loader is open it fails with
+// ErrLoaderOpen.
+func SetProcAddr(vkGetInstanceProcAddr unsafe.Pointer) error {
+	if vkGetInstanceProcAddr == nil {
+		return errors.New("vk: setting the loader: want a vkGetInstanceProcAddr, found nil")
+	}
+	process.Lock()
+	defer process.Unlock()
+	if process.loader != nil {
+		return fmt.Errorf("vk: setting the loader: %w (%s): set it before the first device is opened or listed", ErrLoaderOpen, process.loader.Name)
+	}
+	return adopt(abi.GivenLoader(vkGetInstanceProcAddr))
+}
+
+// FindProcAddr searches for a loader as Open does and returns its vkGetInstanceProcAddr,
+// for a layer that wants to stand before it and hands its own to SetProcAddr. The
+// library stays loaded; the process does not use it yet.
+func FindProcAddr() (unsafe.Pointer, error) {
+	l, err := findLoader(libraries())
+	if err != nil {
+		return nil, err
+	}
+	return l.ProcAddr(), nil
 }
 
 func findLoader(names []string) (*abi.Loader, error) {

@@ -142,6 +142,11 @@ func OpenLoader(libraries []string) (*Loader, error) {
 	return &Loader{get: p, Name: gostring(found[:])}, nil
 }
 
+// GivenLoader is the loader behind a vkGetInstanceProcAddr that the program brought along.
+func GivenLoader(vkGetInstanceProcAddr unsafe.Pointer) *Loader {
+	return &Loader{get: vkGetInstanceProcAddr, Name: "the loader given by the program"}
+}
+
 // ProcAddr is the loader's vkGetInstanceProcAddr.
 func (l *Loader) ProcAddr() unsafe.Pointer { return l.get }
 
