@@ -1,5 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "info.glsl"
-#define OP(x, y) ((x) + (y))
-#include "binary.glsl"
+#define INPUTS 2
+#define APPLY(x, y, z) floatBitsToUint(uintBitsToFloat(x) + uintBitsToFloat(y))
+#include "map.glsl"

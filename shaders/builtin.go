@@ -10,23 +10,20 @@ import (
 //go:embed spv/*.spv
 var binaries embed.FS
 
-// The built-in kernels. Inputs come first and the output last. A damaged
-// embedded binary shows as Kernel.Err and at the first Plan.
+// The built-in kernels. Inputs come first and the output last, here and in the
+// other files. A damaged embedded binary shows as Kernel.Err and at the first
+// Plan.
+//
+// In the bounds u is 2⁻²⁴ on a device that rounds to nearest and 2⁻²³ on one that
+// does not: Vulkan demands correct rounding, not its direction.
 var (
-	// Add: out = a + b, broadcast to out's shape. Each element is one rounding of
-	// the exact sum; NaN and infinities propagate; denormals may be flushed.
-	// In the bounds below u is 2⁻²⁴ on a device that rounds to nearest and 2⁻²³
-	// on one that does not: Vulkan demands correct rounding, not its direction.
-	Add = builtin("add", elementwise2(planBinary))
-	// Mul: out = a · b, as Add.
-	Mul = builtin("mul", elementwise2(planBinary))
 	// Sum: out = Σ x over every axis where out has extent 1 and x has not. The
 	// ranks are equal, or out has one element and takes the whole sum. The error
 	// is at most (106 + n/32768)·u·Σ|x| for n summands, as long as no partial
 	// sum overflows; NaN and infinities propagate. The order of additions depends
 	// only on shapes, strides and the workgroup size, so equal launches give
 	// equal bits. A sum over nothing is 0.
-	Sum = builtin("sum", KernelSpec{
+	Sum = builtin("sum", "sum", KernelSpec{
 		Params: []Param{
 			{Name: "x", DType: Float32, Access: Read, Binding: 1},
 			{Name: "out", DType: Float32, Access: Write, Binding: 2},
@@ -37,7 +34,7 @@ var (
 	// [M N], any strides), the axes before them a batch, broadcast to out's. The
 	// error of an element is at most (K+1)·u·Σ|a·b|, as long as no partial sum
 	// overflows; NaN and infinities propagate. With K = 0 the result is 0.
-	MatMul = builtin("matmul", KernelSpec{
+	MatMul = builtin("matmul", "matmul", KernelSpec{
 		Params: []Param{
 			{Name: "a", DType: Float32, Access: Read, Binding: 1},
 			{Name: "b", DType: Float32, Access: Read, Binding: 2},
@@ -45,36 +42,15 @@ var (
 		},
 		Plan: planMatMul, Grid: FoldedGrid, Spec: tileWorkgroup,
 	})
-	// Fill: out = value, bit for bit, for any 32-bit element type.
-	Fill = builtin("fill", KernelSpec{
-		Params: []Param{
-			{Name: "value", Kind: ScalarParam},
-			{Name: "out", Access: Write, Binding: 1},
-		},
-		Plan: planFill, Grid: FoldedGrid, Spec: lineWorkgroup,
-	})
 	// Nop does nothing, in one group: what a launch costs by itself.
-	Nop = builtin("nop", KernelSpec{Plan: planNop, Grid: FoldedGrid, Spec: lineWorkgroup})
+	Nop = builtin("nop", "nop", KernelSpec{Plan: planNop, Grid: FoldedGrid, Spec: lineWorkgroup})
 )
-
-func elementwise2(plan Planner) KernelSpec {
-	return KernelSpec{
-		Params: []Param{
-			{Name: "a", DType: Float32, Access: Read, Binding: 1},
-			{Name: "b", DType: Float32, Access: Read, Binding: 2},
-			{Name: "out", DType: Float32, Access: Write, Binding: 3},
-		},
-		Plan: plan, Grid: FoldedGrid, Spec: lineWorkgroup,
-		// Each invocation reads its own element before it writes it.
-		InPlace: func(out, in int) bool { return out == 2 && in < 2 },
-	}
-}
 
 // builtin never fails: what is wrong is kept in the kernel, because a package
 // variable has nobody to tell.
-func builtin(name string, spec KernelSpec) *Kernel {
+func builtin(name, file string, spec KernelSpec) *Kernel {
 	spec.Name = name
-	k, err := fromBinary(name, spec)
+	k, err := fromBinary(file, spec)
 	if err != nil {
 		return &Kernel{Name: name, Entry: "main", Params: spec.Params, fixed: [3]uint32{1, 1, 1},
 			err: fmt.Errorf("shaders: built-in kernel %s: %w", name, err)}
@@ -82,8 +58,22 @@ func builtin(name string, spec KernelSpec) *Kernel {
 	return k
 }
 
-func fromBinary(name string, spec KernelSpec) (*Kernel, error) {
-	code, err := binaries.ReadFile("spv/" + name + ".spv")
+// operation is a builtin whose shader serves several kernels: specialisation
+// constant opcodeID says which.
+func operation(name, file string, op uint32, spec KernelSpec) *Kernel {
+	workgroup := spec.Spec
+	spec.Spec = func(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
+		consts, size := workgroup(limits)
+		return append(consts, SpecConst{ID: opcodeID, Value: op}), size
+	}
+	return builtin(name, file, spec)
+}
+
+// opcodeID is the specialisation constant OP of the shaders.
+const opcodeID = 2
+
+func fromBinary(file string, spec KernelSpec) (*Kernel, error) {
+	code, err := binaries.ReadFile("spv/" + file + ".spv")
 	if err != nil {
 		return nil, err
 	}

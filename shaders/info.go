@@ -26,11 +26,11 @@ package shaders
 // order.
 //
 //	kernel   scalars                            views
-//	Add,Mul  n                                  a, b, out
-//	Fill     value, n                           out
-//	Sum      outputs, length, lanes, order      out and x over the kept axes, x over the reduced axes
 //	MatMul   groups, M, N, K, tiles M, tiles N  a, b, out; the last two axes are the matrix
 //	Nop      0                                  none
+//
+// For the others the head of the GLSL file says it: map.glsl for what works
+// element by element, generate.glsl, reduce.comp and so on.
 type infoWriter struct {
 	words []uint64
 	half  bool

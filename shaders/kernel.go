@@ -67,6 +67,7 @@ type Operand struct {
 // Env is what a plan depends on besides the operands.
 type Env struct {
 	WorkgroupSize [3]uint32 // as specialised for this pipeline: the second result of Kernel.Spec
+	Tuning        Tuning
 }
 
 // Plan is one launch worked out: the words of the info buffer and the grid. Its

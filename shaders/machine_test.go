@@ -72,6 +72,28 @@ func fold(n, limit uint64) [3]uint64 {
 	return g
 }
 
+// bodies are the kernels that the machine knows: one of each shader at least whose
+// indices are not plain.
+var bodies = map[*shaders.Kernel]func(*machine, uint32){
+	shaders.Add:     float2(func(x, y float32) float32 { return x + y }),
+	shaders.Sub:     float2(func(x, y float32) float32 { return x - y }),
+	shaders.Mul:     float2(func(x, y float32) float32 { return x * y }),
+	shaders.AddInt:  mapped(2, func(x [3]uint32) uint32 { return x[0] + x[1] }),
+	shaders.Copy:    mapped(1, func(x [3]uint32) uint32 { return x[0] }),
+	shaders.Neg:     mapped(1, func(x [3]uint32) uint32 { return x[0] ^ 1<<31 }),
+	shaders.IotaInt: (*machine).iota,
+	shaders.Where: mapped(3, func(x [3]uint32) uint32 {
+		if x[0] != 0 {
+			return x[1]
+		}
+		return x[2]
+	}),
+	shaders.Sum:    (*machine).sum,
+	shaders.MatMul: (*machine).matmul,
+	shaders.Fill:   (*machine).fill,
+	shaders.Nop:    func(*machine, uint32) {},
+}
+
 // run executes a plan. The data of operands is changed in place.
 func run(k *shaders.Kernel, plan *shaders.Plan, env shaders.Env, data [][]uint32, limit uint64) error {
 	m := machine{bind: map[uint32][]uint32{}, wg: env.WorkgroupSize}
@@ -94,14 +116,7 @@ func run(k *shaders.Kernel, plan *shaders.Plan, env shaders.Env, data [][]uint32
 	if total >= 2*plan.Groups[0] {
 		return fmt.Errorf("grid %v for %d groups", grid, plan.Groups[0])
 	}
-	body := map[*shaders.Kernel]func(*machine, uint32){
-		shaders.Add:    func(m *machine, g uint32) { m.binary(g, func(x, y float32) float32 { return x + y }) },
-		shaders.Mul:    func(m *machine, g uint32) { m.binary(g, func(x, y float32) float32 { return x * y }) },
-		shaders.Sum:    (*machine).sum,
-		shaders.MatMul: (*machine).matmul,
-		shaders.Fill:   (*machine).fill,
-		shaders.Nop:    func(*machine, uint32) {},
-	}[k]
+	body := bodies[k]
 	for g := range total {
 		body(&m, uint32(g))
 		if m.err != nil {
@@ -111,28 +126,54 @@ func run(k *shaders.Kernel, plan *shaders.Plan, env shaders.Env, data [][]uint32
 	return nil
 }
 
-func (m *machine) binary(g uint32, op func(x, y float32) float32) {
-	n := m.info[0]
-	a, next := m.view(1)
-	b, next := m.view(next)
-	o, _ := m.view(next)
-	for lid := range m.wg[0] {
-		i := g*m.wg[0] + lid
-		if i >= n {
-			continue
+// mapped is map.glsl with so many inputs.
+func mapped(inputs uint32, op func(x [3]uint32) uint32) func(*machine, uint32) {
+	return func(m *machine, g uint32) {
+		n, chunk := m.info[0], m.wg[0]*m.info[1]
+		if g > (n-1)/chunk {
+			return
 		}
-		x := m.load(1, a.offset+a.at(i, a.rank))
-		y := m.load(2, b.offset+b.at(i, b.rank))
-		m.store(3, o.offset+o.at(i, o.rank), math.Float32bits(op(x, y)))
+		var in [3]view
+		at := uint32(2)
+		for t := range inputs {
+			in[t], at = m.view(at)
+		}
+		o, _ := m.view(at)
+		for i := g * chunk; i < min(n, g*chunk+chunk); i++ {
+			var x [3]uint32
+			for t := range inputs {
+				x[t] = math.Float32bits(m.load(t+1, in[t].offset+in[t].at(i, in[t].rank)))
+			}
+			m.store(inputs+1, o.offset+o.at(i, o.rank), op(x))
+		}
 	}
 }
 
+func float2(op func(x, y float32) float32) func(*machine, uint32) {
+	return mapped(2, func(x [3]uint32) uint32 {
+		return math.Float32bits(op(math.Float32frombits(x[0]), math.Float32frombits(x[1])))
+	})
+}
+
 func (m *machine) fill(g uint32) {
-	o, _ := m.view(2)
-	for lid := range m.wg[0] {
-		if i := g*m.wg[0] + lid; i < m.info[1] {
-			m.store(1, o.offset+o.at(i, o.rank), m.info[0])
-		}
+	n, chunk := m.info[1], m.wg[0]*m.info[2]
+	o, _ := m.view(3)
+	if g > (n-1)/chunk {
+		return
+	}
+	for i := g * chunk; i < min(n, g*chunk+chunk); i++ {
+		m.store(1, o.offset+o.at(i, o.rank), m.info[0])
+	}
+}
+
+func (m *machine) iota(g uint32) {
+	n, chunk := m.info[0], m.wg[0]*m.info[2]
+	o, _ := m.view(5)
+	if g > (n-1)/chunk {
+		return
+	}
+	for i := g * chunk; i < min(n, g*chunk+chunk); i++ {
+		m.store(1, o.offset+o.at(i, o.rank), m.info[3]+i*m.info[4])
 	}
 }
 

@@ -74,7 +74,26 @@ func (n *nest) normalise() {
 		kept++
 	}
 	n.rank = kept
-	if kept == 0 {
+	n.join()
+}
+
+// collapse is normalise without changing the order in which elements are walked:
+// it drops axes of extent 1 and joins neighbours.
+func (n *nest) collapse() {
+	kept := 0
+	for d := range n.rank {
+		if n.shape[d] != 1 {
+			n.move(kept, d)
+			kept++
+		}
+	}
+	n.rank = kept
+	n.join()
+}
+
+// join makes one axis of neighbours that step as one in every tensor.
+func (n *nest) join() {
+	if n.rank == 0 {
 		return
 	}
 	last := 0

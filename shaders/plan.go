@@ -17,46 +17,6 @@ func planNop(_ Env, _ []Operand, p *Plan) error {
 	return nil
 }
 
-func planBinary(env Env, ops []Operand, p *Plan) error {
-	var n nest
-	n.lead(&ops[2].Layout)
-	for i := range 2 {
-		if !n.broadcast(&ops[i].Layout) {
-			return shapeError(i, "one that broadcasts to "+shapeOf(&ops[2].Layout), &ops[i].Layout)
-		}
-	}
-	total := n.len()
-	if total == 0 {
-		return nil
-	}
-	n.normalise()
-	w := infoWriter{words: p.Info}
-	w.put(uint32(total))
-	w.view(&n, 1)
-	w.view(&n, 2)
-	w.view(&n, 0)
-	p.Info = w.words
-	line(p, total, int(env.WorkgroupSize[0]))
-	return nil
-}
-
-func planFill(env Env, ops []Operand, p *Plan) error {
-	var n nest
-	n.lead(&ops[1].Layout)
-	total := n.len()
-	if total == 0 {
-		return nil
-	}
-	n.normalise()
-	w := infoWriter{words: p.Info}
-	w.put(uint32(ops[0].Bits))
-	w.put(uint32(total))
-	w.view(&n, 0)
-	p.Info = w.words
-	line(p, total, int(env.WorkgroupSize[0]))
-	return nil
-}
-
 func planSum(env Env, ops []Operand, p *Plan) error {
 	x, out := &ops[0].Layout, &ops[1].Layout
 	var kept, reduced nest

@@ -76,6 +76,9 @@ func (c *Case) compare(i int, got uint32) error {
 		}
 		return nil
 	}
+	if i >= len(c.Want) {
+		return fmt.Errorf("the case has no result to compare with")
+	}
 	return Compare(c.Want[i], c.Tol[i], math.Float32frombits(got))
 }
 

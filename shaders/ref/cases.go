@@ -22,6 +22,7 @@ func Cases(rng *rand.Rand, n int) []Case {
 			g.sum(fmt.Sprintf("sum/%d", i), g.shape(shaders.MaxRank, 4096)),
 			g.matmul(fmt.Sprintf("matmul/%d", i), g.shape(3, 12), g.extent(70), g.extent(70), g.extent(70)),
 			g.fill(fmt.Sprintf("fill/%d", i), g.shape(shaders.MaxRank, 4096)))
+		cases = append(cases, g.elementwiseRandom(i)...)
 	}
 	return cases
 }
@@ -51,6 +52,7 @@ func Edges(rng *rand.Rand) []Case {
 	for _, m := range [][3]int{{1, 1, 1}, {1, 1, 0}, {0, 3, 2}, {3, 0, 2}, {2, 3, 5}, {16, 16, 16}, {17, 64, 15}, {64, 64, 64}, {65, 63, 67}, {1, 200, 33}, {131, 1, 17}, {1, 1, 1009}} {
 		cases = append(cases, g.matmul(fmt.Sprintf("matmul/%v", m), nil, m[0], m[1], m[2]))
 	}
+	cases = append(cases, g.elementwiseEdges()...)
 	g.special = true
 	cases = append(cases,
 		g.binary("add/special", shaders.Add, Add, []int{16, 33}),

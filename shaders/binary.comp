@@ -1,0 +1,80 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "info.glsl"
+#include "float.glsl"
+
+// OP mirrors the binary constants of elementwise.go.
+layout(constant_id = 2) const uint OP = 0u;
+
+float pow1(uint a, uint b) {
+    float x = uintBitsToFloat(a);
+    float y = uintBitsToFloat(b);
+    bool odd = false;
+    if ((b & 0x7fffffffu) == 0u || a == 0x3f800000u) {
+        return 1.0;
+    }
+    if (isNaN(a) || isNaN(b)) {
+        return uintBitsToFloat(QNAN);
+    }
+    float m = uintBitsToFloat(a & 0x7fffffffu);
+    bool whole = floor(y) == y;
+    if (whole) {
+        float h = 0.5 * y;
+        odd = floor(h) != h;
+    }
+    if ((a & 0x80000000u) != 0u && a != 0x80000000u && a != 0xff800000u && !whole) {
+        return uintBitsToFloat(QNAN);
+    }
+    float f;
+    if ((a & 0x7fffffffu) == 0u || (a & 0x7fffffffu) == INF) {
+        bool grows = ((a & 0x7fffffffu) == INF) == ((b & 0x80000000u) == 0u);
+        f = grows ? uintBitsToFloat(INF) : 0.0;
+    } else if ((b & 0x7fffffffu) == INF) {
+        if (a == 0xbf800000u) {
+            return 1.0;
+        }
+        bool grows = (m > 1.0) == ((b & 0x80000000u) == 0u);
+        f = grows ? uintBitsToFloat(INF) : 0.0;
+        odd = false;
+    } else {
+        float t = y * log2(m);
+        f = t > 128.0 ? uintBitsToFloat(INF) : t < -150.0 ? 0.0 : exp2(t);
+    }
+    return (a & 0x80000000u) != 0u && odd ? -f : f;
+}
+
+uint apply(uint a, uint b) {
+    float x = uintBitsToFloat(a);
+    float y = uintBitsToFloat(b);
+    uint ka = orderKey(a);
+    uint kb = orderKey(b);
+    bool ordered = ka != 0xffffffffu && kb != 0xffffffffu;
+    switch (OP) {
+    case 0u: return floatBitsToUint(x + y);
+    case 1u: return floatBitsToUint(x - y);
+    case 2u: return floatBitsToUint(x * y);
+    case 3u: return floatBitsToUint(x / y);
+    case 4u: return ordered ? (ka <= kb ? a : b) : QNAN;
+    case 5u: return ordered ? (ka >= kb ? a : b) : QNAN;
+    case 6u: return floatBitsToUint(pow1(a, b));
+    case 7u: return ordered && ka == kb ? 1u : 0u;
+    case 8u: return ordered && ka == kb ? 0u : 1u;
+    case 9u: return ordered && ka < kb ? 1u : 0u;
+    case 10u: return ordered && ka <= kb ? 1u : 0u;
+    case 11u: return isNaN(a) ? floatBitsToUint(x) | 0x00400000u : // silu(a)·b
+            floatBitsToUint(a > 0xc2d00000u ? 0.0 * y : x / (1.0 + exp(-x)) * y);
+    case 12u: return ka > 0x80000000u ? b : 0u; // b where a > 0, NaN included
+    case 13u: return a + b;
+    case 14u: return a - b;
+    case 15u: return a * b;
+    case 16u: return uint(min(int(a), int(b)));
+    case 17u: return uint(max(int(a), int(b)));
+    case 18u: return a == b ? 1u : 0u;
+    case 19u: return int(a) < int(b) ? 1u : 0u;
+    }
+    return 0u;
+}
+
+#define INPUTS 2
+#define APPLY(x, y, z) apply(x, y)
+#include "map.glsl"

@@ -1,0 +1,213 @@
+package shaders
+
+// Opcodes of unary.comp.
+const (
+	opCopy = iota
+	opNeg
+	opAbs
+	opExp
+	opLog
+	opSqrt
+	opRsqrt
+	opTanh
+	opSigmoid
+	opSilu
+	opGelu
+	opRelu
+	opSquare
+	opReciprocal
+	opFloatToInt = iota + 3
+	opIntToFloat
+	opFloatToUint
+	opUintToFloat
+)
+
+// Opcodes of binary.comp.
+const (
+	opAdd = iota
+	opSub
+	opMul
+	opDiv
+	opMin
+	opMax
+	opPow
+	opEqual
+	opNotEqual
+	opLess
+	opLessEqual
+	opSiluMul
+	opReluGrad
+	opAddInt
+	opSubInt
+	opMulInt
+	opMinInt
+	opMaxInt
+	opEqualInt
+	opLessInt
+)
+
+// Element-wise kernels. Inputs are broadcast to out's shape, and out may be the
+// same memory as an input of its element type.
+//
+// Bounds are in units of v, the size of the exact result, and u as in builtin.go;
+// 2⁻¹²⁶ comes on top where a result or an operand is denormal, because devices may
+// flush it. A NaN gives a NaN where nothing else is said, by a test of its bits.
+// The bits of a NaN are kept by Copy, Neg, Abs, Relu, ReluGrad and Where alone.
+var (
+	// Add: out = a + b. Each element is one rounding of the exact sum: 1u.
+	// Whether a NaN stays one is the device's business, here and in Sub, Mul, Div;
+	// those that people run keep it.
+	Add = builtin("add", "add", elementwise2())
+	// Sub: out = a - b, as Add.
+	Sub = operation("sub", "binary", opSub, elementwise2())
+	// Mul: out = a · b, as Add.
+	Mul = builtin("mul", "mul", elementwise2())
+	// Div: out = a / b, 5u for |b| within 2^±126.
+	Div = operation("div", "binary", opDiv, elementwise2())
+	// Min: out is the lesser of a and b, bit for bit; NaN if one of them is.
+	Min = operation("min", "binary", opMin, elementwise2())
+	// Max: as Min.
+	Max = operation("max", "binary", opMax, elementwise2())
+	// Pow: out = a^b. With t = b·log2|a| the error is (8 + 12|t| + 8|b|)u. Negative a
+	// wants a whole b and gives NaN otherwise; infinities, zeros and b = 0 as C's pow.
+	Pow = operation("pow", "binary", opPow, elementwise2())
+	// SiluMul: out = silu(a)·b, the gate of a gated perceptron. (10 + 8|a|)u.
+	SiluMul = operation("silumul", "binary", opSiluMul, elementwise2())
+	// ReluGrad: out = b where a > 0, else 0: the gradient b passed back through Relu(a).
+	ReluGrad = operation("relugrad", "binary", opReluGrad, elementwise2())
+
+	// Equal, NotEqual, Less and LessEqual compare float32 and give 1 or 0 as
+	// uint32. Exact, denormals included; -0 equals 0; NaN is unequal to everything.
+	Equal     = operation("equal", "binary", opEqual, elementwise(Uint32, Float32, Float32))
+	NotEqual  = operation("notequal", "binary", opNotEqual, elementwise(Uint32, Float32, Float32))
+	Less      = operation("less", "binary", opLess, elementwise(Uint32, Float32, Float32))
+	LessEqual = operation("lessequal", "binary", opLessEqual, elementwise(Uint32, Float32, Float32))
+	// EqualInt and LessInt compare int32.
+	EqualInt = operation("equalint", "binary", opEqualInt, elementwise(Uint32, Int32, Int32))
+	LessInt  = operation("lessint", "binary", opLessInt, elementwise(Uint32, Int32, Int32))
+
+	// AddInt, SubInt and MulInt work on int32 and wrap.
+	AddInt = operation("addint", "binary", opAddInt, elementwise(Int32, Int32, Int32))
+	SubInt = operation("subint", "binary", opSubInt, elementwise(Int32, Int32, Int32))
+	MulInt = operation("mulint", "binary", opMulInt, elementwise(Int32, Int32, Int32))
+	MinInt = operation("minint", "binary", opMinInt, elementwise(Int32, Int32, Int32))
+	MaxInt = operation("maxint", "binary", opMaxInt, elementwise(Int32, Int32, Int32))
+
+	// Where: out = a where cond is not 0, else b, bit for bit. cond is uint32; a, b
+	// and out are of any one 32-bit type.
+	Where = builtin("where", "where", KernelSpec{
+		Params: []Param{
+			{Name: "cond", DType: Uint32, Access: Read, Binding: 1},
+			{Name: "a", Access: Read, Binding: 2},
+			{Name: "b", Access: Read, Binding: 3},
+			{Name: "out", Access: Write, Binding: 4},
+		},
+		Plan: planMap, Grid: FoldedGrid, Spec: lineWorkgroup,
+		InPlace: func(out, in int) bool { return out == 3 && in < 3 },
+	})
+
+	// Copy: out = x bit for bit, between any layouts, of any 32-bit type.
+	Copy = operation("copy", "unary", opCopy, elementwise(AnyDType, AnyDType))
+	// Neg and Abs change the sign bit alone.
+	Neg = operation("neg", "unary", opNeg, elementwise1())
+	Abs = operation("abs", "unary", opAbs, elementwise1())
+	// Exp: (8 + 4|x|)u; 0 at -infinity.
+	Exp = operation("exp", "unary", opExp, elementwise1())
+	// Log: 12u, near 1 too. -infinity at 0, NaN below.
+	Log = operation("log", "unary", opLog, elementwise1())
+	// Sqrt: 10u. NaN below 0.
+	Sqrt = operation("sqrt", "unary", opSqrt, elementwise1())
+	// Rsqrt: 1/√x, 4u. Infinite at 0, NaN below.
+	Rsqrt = operation("rsqrt", "unary", opRsqrt, elementwise1())
+	// Tanh: 40u.
+	Tanh = operation("tanh", "unary", opTanh, elementwise1())
+	// Sigmoid: 1/(1+exp(-x)), (10 + 8|x|)u.
+	Sigmoid = operation("sigmoid", "unary", opSigmoid, elementwise1())
+	// Silu: x·sigmoid(x), (12 + 8|x|)u; 0 at -infinity.
+	Silu = operation("silu", "unary", opSilu, elementwise1())
+	// Gelu: ½x(1 + tanh y) with y = √(2/π)(x + 0.044715x³), (14 + 40|y|)u; 0 below
+	// -8, where the result is under 10⁻¹³, and x above 8.
+	Gelu = operation("gelu", "unary", opGelu, elementwise1())
+	// Relu: x, or 0 where its sign bit is set. Exact; NaN with that bit gives 0.
+	Relu = operation("relu", "unary", opRelu, elementwise1())
+	// Square: x², 1u.
+	Square = operation("square", "unary", opSquare, elementwise1())
+	// Reciprocal: 1/x, 5u for |x| within 2^±126; an infinity of x's sign at ±0.
+	Reciprocal = operation("reciprocal", "unary", opReciprocal, elementwise1())
+
+	// FloatToInt rounds toward 0, saturates, and gives 0 for NaN.
+	FloatToInt = operation("floattoint", "unary", opFloatToInt, elementwise(Int32, Float32))
+	// FloatToUint: as FloatToInt, negative numbers give 0.
+	FloatToUint = operation("floattouint", "unary", opFloatToUint, elementwise(Uint32, Float32))
+	// IntToFloat and UintToFloat: one rounding.
+	IntToFloat  = operation("inttofloat", "unary", opIntToFloat, elementwise(Float32, Int32))
+	UintToFloat = operation("uinttofloat", "unary", opUintToFloat, elementwise(Float32, Uint32))
+)
+
+func elementwise1() KernelSpec { return elementwise(Float32, Float32) }
+func elementwise2() KernelSpec { return elementwise(Float32, Float32, Float32) }
+
+// elementwise is a kernel whose only parameters are its tensors, out last.
+func elementwise(out DType, in ...DType) KernelSpec {
+	names := [...]string{"a", "b", "c"}
+	if len(in) == 1 {
+		names[0] = "x"
+	}
+	spec := KernelSpec{Plan: planMap, Grid: FoldedGrid, Spec: lineWorkgroup}
+	for i, t := range in {
+		spec.Params = append(spec.Params, Param{Name: names[i], DType: t, Access: Read, Binding: uint32(i + 1)})
+	}
+	n := len(in)
+	spec.Params = append(spec.Params, Param{Name: "out", DType: out, Access: Write, Binding: uint32(n + 1)})
+	// Each invocation reads its own elements before it writes them.
+	spec.InPlace = func(o, i int) bool { return o == n && i < n }
+	return spec
+}
+
+// planMap plans a kernel of map.glsl.
+func planMap(env Env, ops []Operand, p *Plan) error {
+	var n nest
+	last := len(ops) - 1
+	out := &ops[last].Layout
+	n.lead(out)
+	for i := range last {
+		if !n.broadcast(&ops[i].Layout) {
+			return shapeError(i, "one that broadcasts to "+shapeOf(out), &ops[i].Layout)
+		}
+	}
+	total := n.len()
+	if total == 0 {
+		return nil
+	}
+	n.normalise()
+	per := env.perInvocation(total)
+	w := infoWriter{words: p.Info}
+	w.put(uint32(total))
+	w.put(uint32(per))
+	for t := range last {
+		w.view(&n, t+1)
+	}
+	w.view(&n, 0)
+	p.Info = w.words
+	line(p, total, per*int(env.WorkgroupSize[0]))
+	return nil
+}
+
+func planFill(env Env, ops []Operand, p *Plan) error {
+	var n nest
+	n.lead(&ops[1].Layout)
+	total := n.len()
+	if total == 0 {
+		return nil
+	}
+	n.normalise()
+	per := env.perInvocation(total)
+	w := infoWriter{words: p.Info}
+	w.put(uint32(ops[0].Bits))
+	w.put(uint32(total))
+	w.put(uint32(per))
+	w.view(&n, 0)
+	p.Info = w.words
+	line(p, total, per*int(env.WorkgroupSize[0]))
+	return nil
+}

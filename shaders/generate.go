@@ -1,0 +1,83 @@
+package shaders
+
+import "encoding/binary"
+
+// Opcodes of generate.glsl.
+const (
+	opIotaFloat  = 0
+	opIotaInt    = 1
+	opUniform    = 0
+	opNormal     = 1
+	perRandomRow = 4 // numbers of one Philox block
+)
+
+// Kernels that make a tensor out of nothing. Element i, in row-major order of
+// out's shape, depends on i and the scalars alone, whatever the strides.
+var (
+	// Fill: out = value, bit for bit, for any 32-bit element type.
+	Fill = builtin("fill", "fill", KernelSpec{
+		Params: []Param{
+			{Name: "value", Kind: ScalarParam},
+			{Name: "out", Access: Write, Binding: 1},
+		},
+		Plan: planFill, Grid: FoldedGrid, Spec: lineWorkgroup,
+	})
+	// Iota: out[i] = start + i·step in float32, 3u of |start| + |i·step|.
+	Iota = operation("iota", "iota", opIotaFloat, generator(planIota, Float32, "start", "step"))
+	// IotaInt: out[i] = start + i·step in int32, which wraps.
+	IotaInt = operation("iotaint", "iota", opIotaInt, generator(planIota, Int32, "start", "step"))
+	// RandomUniform: out[i] = low + (high-low)·k/2²⁴, k from Philox4x32-10 with
+	// the key (seed, stream) and the counter i/4: the same numbers on every device,
+	// but for 4u of |low| + |high|. Seed and stream are push constants, so another
+	// seed for each launch needs no other info.
+	RandomUniform = operation("randomuniform", "random", opUniform, generator(planRandom, Float32, "seed", "stream", "low", "high"))
+	// RandomNormal: mean + deviation·z, z normal by Box and Muller's method from
+	// the same bits, within ±5.8. z has an error of 2⁻¹⁹·(1+|z|) before the roundings.
+	RandomNormal = operation("randomnormal", "random", opNormal, generator(planRandom, Float32, "seed", "stream", "mean", "deviation"))
+)
+
+func generator(plan Planner, t DType, scalars ...string) KernelSpec {
+	spec := KernelSpec{Plan: plan, Grid: FoldedGrid, Spec: lineWorkgroup}
+	for _, s := range scalars {
+		p := Param{Name: s, Kind: ScalarParam, DType: t}
+		if s == "seed" || s == "stream" {
+			p.DType = Uint32
+		}
+		spec.Params = append(spec.Params, p)
+	}
+	spec.Params = append(spec.Params, Param{Name: "out", DType: t, Access: Write, Binding: 1})
+	return spec
+}
+
+func planIota(env Env, ops []Operand, p *Plan) error {
+	planGenerator(env, &ops[2].Layout, 1, ops[0].Bits, ops[1].Bits, p)
+	return nil
+}
+
+func planRandom(env Env, ops []Operand, p *Plan) error {
+	planGenerator(env, &ops[4].Layout, perRandomRow, ops[2].Bits, ops[3].Bits, p)
+	p.Push = binary.LittleEndian.AppendUint32(p.Push, uint32(ops[0].Bits))
+	p.Push = binary.LittleEndian.AppendUint32(p.Push, uint32(ops[1].Bits))
+	return nil
+}
+
+func planGenerator(env Env, out *Layout, width int, a, b uint64, p *Plan) {
+	var n nest
+	n.lead(out)
+	total := n.len()
+	if total == 0 {
+		return
+	}
+	n.collapse()
+	items := ceilDiv(total, width)
+	per := env.perInvocation(items)
+	w := infoWriter{words: p.Info}
+	w.put(uint32(total))
+	w.put(uint32(width))
+	w.put(uint32(per))
+	w.put(uint32(a))
+	w.put(uint32(b))
+	w.view(&n, 0)
+	p.Info = w.words
+	line(p, items, per*int(env.WorkgroupSize[0]))
+}
