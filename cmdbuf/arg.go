@@ -23,6 +23,10 @@ type Scalar struct {
 
 func (Scalar) isArg() {}
 
+func (s Scalar) operand() shaders.Operand {
+	return shaders.Operand{Kind: shaders.ScalarParam, DType: s.dtype, Bits: uint64(s.bits)}
+}
+
 // Float32 makes a scalar argument.
 func Float32(v float32) Scalar { return Scalar{math.Float32bits(v), shaders.Float32} }
 

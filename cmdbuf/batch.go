@@ -3,6 +3,7 @@ package cmdbuf
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"vkcompute/shaders"
@@ -40,35 +41,29 @@ type boundState struct {
 // serial is the one the current batch will have: only the stream submits on its timeline.
 func (s *Stream) serial() uint64 { return s.timeline.Submitted() + 1 }
 
-// encode appends a launch to a command sequence.
-func (b *boundState) encode(c *vk.Commands, l *launch, set uint64) {
-	p := l.program
+// bind binds what is not bound yet.
+func (b *boundState) bind(c *vk.Commands, p *program, set uint64, offset uint32) {
 	if b.program != p {
 		c.BindPipeline(p.pipeline)
 		// Another layout may disturb the set.
 		*b = boundState{program: p}
 	}
-	if p.set && (b.set != set || b.offset != l.info.offset) {
+	if p.set && (b.set != set || b.offset != offset) {
 		if p.info {
-			c.BindSet(p.pipeline, set, l.info.offset)
+			c.BindSet(p.pipeline, set, offset)
 		} else {
 			c.BindStaticSet(p.pipeline, set)
 		}
-		b.set, b.offset = set, l.info.offset
+		b.set, b.offset = set, offset
 	}
-	if len(l.plan.Push) > 0 {
-		c.Push(p.pipeline, l.plan.Push)
-	}
-	c.Dispatch(l.groups[0], l.groups[1], l.groups[2])
 }
 
-// order emits a barrier if the launch conflicts with what came before, and notes its
-// accesses.
-func (h *hazards) order(c *vk.Commands, list []binding) (barrier bool) {
+// next notes the accesses of the next command and tells whether it needs a barrier
+// before it, which then orders it with all that came before.
+func (h *hazards) next(list []binding) (barrier bool) {
 	for i := range list {
 		b := &list[i]
 		if h.conflict(b.bufferID, b.offset, b.offset+b.size, b.access) {
-			c.Barrier(barrierFrom, barrierTo)
 			h.clear()
 			barrier = true
 			break
@@ -79,6 +74,14 @@ func (h *hazards) order(c *vk.Commands, list []binding) (barrier bool) {
 		h.note(b.bufferID, b.offset, b.offset+b.size, b.access)
 	}
 	return barrier
+}
+
+// order emits the barrier that the accesses of the next command call for.
+func (s *Stream) order(list ...binding) {
+	if s.hazards.next(list) {
+		s.batch.commands.Barrier(barrierFrom, barrierTo)
+		s.stats.Barriers++
+	}
 }
 
 // enqueue adds a prepared launch to the batch.
@@ -105,14 +108,29 @@ func (s *Stream) enqueue(l *launch) error {
 	for i := range l.bindings {
 		if b := &l.bindings[i]; b.slice.Valid() {
 			if err := b.slice.Use(serial); err != nil {
-				return argumentError(l.program.kernel, b.param, err)
+				return argumentError(l.program.kernel, int(b.param), err)
 			}
 		}
 	}
-	if s.hazards.order(&s.batch.commands, l.bindings) {
-		s.stats.Barriers++
+	if l.indirect.buffer != 0 {
+		if err := l.indirect.slice.Use(serial); err != nil {
+			return fmt.Errorf("cmdbuf: indirect launch %s: grid: %w", l.program.kernel.Name, err)
+		}
+		s.accesses = append(append(s.accesses[:0], l.bindings...), l.indirect)
+		s.order(s.accesses...)
+	} else {
+		s.order(l.bindings...)
 	}
-	s.batch.bound.encode(&s.batch.commands, l, set)
+	c := &s.batch.commands
+	s.batch.bound.bind(c, l.program, set, l.info.offset)
+	if len(l.plan.Push) > 0 {
+		c.Push(l.program.pipeline, l.plan.Push)
+	}
+	if l.indirect.buffer != 0 {
+		c.DispatchIndirect(l.indirect.buffer, l.indirect.offset)
+	} else {
+		c.Dispatch(l.groups[0], l.groups[1], l.groups[2])
+	}
 	s.stats.Launches++
 	return s.added()
 }
@@ -224,6 +242,17 @@ func (s *Stream) takeBuffer() (vk.CommandBuffer, error) {
 	return buffer, nil
 }
 
+// garbage is something to be freed once a serial completed.
+type garbage struct {
+	serial uint64
+	free   func()
+}
+
+// later frees something when the serial has completed; 0: at the next occasion.
+func (s *Stream) later(serial uint64, free func()) {
+	s.garbage = append(s.garbage, garbage{serial, free})
+}
+
 // reclaim gives back what completed batches and replays used.
 func (s *Stream) reclaim() {
 	completed := s.timeline.Completed()
@@ -233,20 +262,24 @@ func (s *Stream) reclaim() {
 		b.free = append(b.free, b.pending[n].buffer)
 		n++
 	}
-	b.pending = append(b.pending[:0], b.pending[n:]...)
+	b.pending = slices.Delete(b.pending, 0, n)
 	s.sets.reclaim(completed)
-	n = 0
-	for n < len(s.ended) && s.ended[n].last <= completed {
-		s.ended[n].destroy()
-		n++
+	kept := s.garbage[:0]
+	for _, g := range s.garbage {
+		if g.serial > completed {
+			kept = append(kept, g)
+		} else {
+			g.free()
+		}
 	}
-	s.ended = append(s.ended[:0], s.ended[n:]...)
+	clear(s.garbage[len(kept):])
+	s.garbage = kept
 	s.pools.Drain()
 	s.forgetPages()
 	b.reclaimed = completed
 }
 
-// transfer orders and stamps a copy between slices and records it.
+// transfer stamps, orders and records a copy between slices.
 func (s *Stream) transfer(source, destination transferEnd, size uint64) error {
 	serial := s.serial()
 	s.batch.stamped = true
@@ -255,11 +288,9 @@ func (s *Stream) transfer(source, destination transferEnd, size uint64) error {
 			return err
 		}
 	}
-	list := [2]binding{source.binding(size, shaders.Read), destination.binding(size, shaders.Write)}
-	if s.hazards.order(&s.batch.commands, list[:]) {
-		s.stats.Barriers++
-	}
-	s.batch.commands.Copy(list[0].buffer, list[0].offset, list[1].buffer, list[1].offset, size)
+	from, to := source.binding(size, shaders.Read), destination.binding(size, shaders.Write)
+	s.order(from, to)
+	s.batch.commands.Copy(from.buffer, from.offset, to.buffer, to.offset, size)
 	s.stats.Transfers++
 	return s.added()
 }

@@ -26,6 +26,11 @@ var (
 	ErrUnsupported = errors.New("not supported by the device")
 )
 
+var (
+	errNilArgument  = errors.New("want a tensor or a scalar, found nil")
+	errNamedOutside = errors.New("want a tensor or a scalar, found a named parameter, which only launches of a capture have")
+)
+
 // ArgumentError says which argument of a launch is wrong.
 type ArgumentError struct {
 	Kernel string

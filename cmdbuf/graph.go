@@ -4,79 +4,191 @@ import (
 	"fmt"
 
 	"vkcompute/metacache"
-	"vkcompute/pool"
 	"vkcompute/vk"
 )
 
-// Graph is a recorded sequence of launches. It owns its command buffers and descriptor
-// sets and holds a reference on every slice and pipeline they name, so that it can be
-// replayed whatever else is closed. Its methods may be called from several goroutines.
+// Graph is a recorded sequence of launches and transfers. It owns its command buffers and
+// descriptor sets and holds a reference on every slice and pipeline they name, so that
+// it can be replayed whatever else is closed. Its methods may be called from several
+// goroutines.
 type Graph struct {
-	stream   *Stream
-	id       metacache.GraphID
-	commands *vk.CommandPool
-	buffers  []vk.CommandBuffer
-	sets     *vk.DescriptorPool
-	slices   []pool.Slice
-	programs []*program
-	launches int
-	barriers int
+	stream *Stream
+	id     metacache.GraphID
 
 	// Guarded by the stream's lock.
-	last   uint64 // serial of the last replay
-	closed bool
+	ops      ops
+	barriers int
+	commands *vk.CommandPool
+	segments []segment
+	buffers  []vk.CommandBuffer // of the segments
+	spare    []vk.CommandBuffer
+	pool     *vk.DescriptorPool
+	sets     []uint64
+	replaced map[int32]*vk.DescriptorPool // pools of sets made anew, by operation
+	rebind   map[int32]struct{}           // operations whose set is to be made anew
+	dirty    []int32                      // operations whose info is to be updated
+	changes  []change                     // scratch of Set
+	scratch  vk.Commands
+	last     uint64 // serial of the last replay
+	closed   bool
+}
+
+// segment is a part of the operations with a command buffer of its own.
+type segment struct {
+	run
+	stale bool // to be recorded before the next replay
 }
 
 // GraphStats says what a graph recorded.
 type GraphStats struct {
-	Launches int
-	Barriers int // between its launches
-	Sets     int // distinct descriptor sets
-	Slices   int // distinct slices it keeps alive, infos included
+	Launches  int
+	Transfers int // copies and fills
+	Barriers  int // between them
+	Sets      int // distinct descriptor sets
+	Slices    int // distinct slices it keeps alive, infos included
+	Segments  int // command buffers
 }
 
-// record makes the sets and records the command buffer of a capture.
-func (g *Graph) record(c *Capture) error {
+// build orders the operations, makes the sets and records the segments.
+func (g *Graph) build(c *Capture) error {
 	d := g.stream.dev
+	g.replaced, g.rebind = map[int32]*vk.DescriptorPool{}, map[int32]struct{}{}
 	var err error
-	var sets []uint64
 	if c.size.Sets > 0 {
-		if g.sets, err = d.NewDescriptorPool(c.size); err != nil {
+		if g.pool, err = d.NewDescriptorPool(c.size); err != nil {
 			return fmt.Errorf("cmdbuf: capture: %w", err)
 		}
-		if sets, err = g.sets.Make(&c.sets, make([]uint64, 0, c.sets.Sets())); err != nil {
+		if g.sets, err = g.pool.Make(&c.sets, make([]uint64, 0, c.sets.Sets())); err != nil {
 			return fmt.Errorf("cmdbuf: capture: %w", err)
 		}
 	}
 	if g.commands, err = d.NewCommandPool(); err != nil {
 		return fmt.Errorf("cmdbuf: capture: %w", err)
 	}
-	buffer, err := g.commands.New()
+	g.barriers = g.ops.order()
+	g.cut()
+	g.buffers = make([]vk.CommandBuffer, len(g.segments))
+	if err := g.recordStale(); err != nil {
+		return fmt.Errorf("cmdbuf: capture: %w", err)
+	}
+	return nil
+}
+
+// cut makes segments: a launch with a named tensor is one by itself, since it is recorded
+// again when the tensor changes; what lies between them is one.
+func (g *Graph) cut() {
+	alone := map[int32]bool{}
+	for _, p := range g.ops.params {
+		for _, i := range p.uses {
+			alone[i] = alone[i] || p.tensor
+		}
+	}
+	open := false
+	for i := range int32(len(g.ops.list)) {
+		if !open || alone[i] {
+			g.segments = append(g.segments, segment{run{i, i}, true})
+		}
+		g.segments[len(g.segments)-1].to = i + 1
+		open = !alone[i]
+	}
+	if len(g.segments) == 0 {
+		g.segments = []segment{{stale: true}}
+	}
+}
+
+// segmentOf finds the segment of an operation.
+func (g *Graph) segmentOf(i int32) *segment {
+	lo, hi := 0, len(g.segments)
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; g.segments[mid].from <= i {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return &g.segments[lo]
+}
+
+// recordStale makes sets and command buffers anew where something changed. What replays
+// in flight use stays until they are done.
+func (g *Graph) recordStale() error {
+	for i := range g.rebind {
+		if err := g.remakeSet(i); err != nil {
+			return err
+		}
+		delete(g.rebind, i)
+	}
+	for n := range g.segments {
+		s := &g.segments[n]
+		if !s.stale {
+			continue
+		}
+		buffer, err := g.newBuffer()
+		if err != nil {
+			return err
+		}
+		c := &g.scratch
+		c.Reset()
+		if n == 0 {
+			c.Barrier(graphBegin, barrierTo)
+		}
+		var bound boundState
+		for i := s.from; i < s.to; i++ {
+			g.ops.encode(c, &bound, &g.ops.list[i], g.sets)
+		}
+		if n == len(g.segments)-1 {
+			c.Barrier(barrierFrom, graphEnd)
+		}
+		if err := g.commands.Record(buffer, vk.Simultaneous, c); err != nil {
+			g.spare = append(g.spare, buffer)
+			return err
+		}
+		if old := g.buffers[n]; old != 0 {
+			g.stream.later(g.last, func() { g.spare = append(g.spare, old) })
+		}
+		g.buffers[n], s.stale = buffer, false
+	}
+	return nil
+}
+
+func (g *Graph) newBuffer() (vk.CommandBuffer, error) {
+	if n := len(g.spare); n > 0 {
+		b := g.spare[n-1]
+		g.spare = g.spare[:n-1]
+		return b, nil
+	}
+	return g.commands.New()
+}
+
+// remakeSet makes the descriptor set of a changed launch, in a pool of its own.
+func (g *Graph) remakeSet(i int32) error {
+	o := &g.ops.list[i]
+	if o.set < 0 {
+		return nil
+	}
+	l := &g.stream.next
+	l.program, l.bindings = o.program, append(l.bindings[:0], g.ops.bindingsOf(o)...)
+	l.info = infoRef{}
+	if o.info >= 0 {
+		if err := l.refer(g.stream, g.ops.slices[o.info]); err != nil {
+			return err
+		}
+	}
+	p, err := g.stream.dev.NewDescriptorPool(vk.PoolSize{Sets: 1, Storage: o.program.storage, Dynamic: o.program.dynamic})
 	if err != nil {
-		return fmt.Errorf("cmdbuf: capture: %w", err)
+		return err
 	}
-	var commands vk.Commands
-	var bound boundState
-	var l launch
-	h := newHazards()
-	commands.Barrier(graphBegin, barrierTo)
-	for i := range c.launches {
-		r := &c.launches[i]
-		if h.order(&commands, c.bindings[r.first:r.first+r.count]) {
-			g.barriers++
-		}
-		l.program, l.groups, l.info.offset, l.plan.Push = r.program, r.groups, r.offset, c.push[r.push:r.pushEnd]
-		set := uint64(0)
-		if r.set >= 0 {
-			set = sets[r.set]
-		}
-		bound.encode(&commands, &l, set)
+	var program vk.SetProgram
+	l.describeSet(&program)
+	var set [1]uint64
+	if _, err := p.Make(&program, set[:0]); err != nil {
+		p.Close()
+		return err
 	}
-	commands.Barrier(barrierFrom, graphEnd)
-	if err := g.commands.Record(buffer, vk.Simultaneous, &commands); err != nil {
-		return fmt.Errorf("cmdbuf: capture: %w", err)
+	if old := g.replaced[i]; old != nil {
+		g.stream.later(g.last, old.Close)
 	}
-	g.buffers = []vk.CommandBuffer{buffer}
+	g.replaced[i], g.sets[o.set] = p, set[0]
 	return nil
 }
 
@@ -85,11 +197,17 @@ func (g *Graph) ID() metacache.GraphID { return g.id }
 
 // Stats says what the graph recorded.
 func (g *Graph) Stats() GraphStats {
-	n := 0
-	if g.sets != nil {
-		n = int(g.sets.Size().Sets)
+	g.stream.mu.Lock()
+	defer g.stream.mu.Unlock()
+	st := GraphStats{Barriers: g.barriers, Sets: len(g.sets), Slices: len(g.ops.slices), Segments: len(g.segments)}
+	for i := range g.ops.list {
+		if g.ops.list[i].kind == opLaunch {
+			st.Launches++
+		} else {
+			st.Transfers++
+		}
 	}
-	return GraphStats{Launches: g.launches, Barriers: g.barriers, Sets: n, Slices: len(g.slices)}
+	return st
 }
 
 // Replay submits the graph, after everything launched before; it does not wait. Its cost
@@ -114,9 +232,23 @@ func (g *Graph) ReplayN(n int) error {
 	if n == 0 {
 		return nil
 	}
+	if err := g.recordStale(); err != nil {
+		return fmt.Errorf("cmdbuf: replay: %w", err)
+	}
+	updated := len(g.dirty) > 0
+	if updated {
+		g.update(&s.batch.commands)
+		s.batch.count++
+	}
 	serial, err := s.submit(g.buffers, n)
 	if err != nil {
 		return err
+	}
+	if updated {
+		for _, i := range g.dirty {
+			g.ops.list[i].dirty = false
+		}
+		g.dirty = g.dirty[:0]
 	}
 	g.last, s.replay = serial, serial
 	// The barriers at the ends of the graph order it with all that came before, and all
@@ -147,27 +279,13 @@ func (g *Graph) close() {
 	delete(s.graphs, g)
 	// Slices learn of the replays only now; until here the graph's references kept them.
 	if g.last > 0 {
-		for _, slice := range g.slices {
+		for _, slice := range g.ops.slices {
 			slice.Use(g.last)
 		}
 	}
 	s.cache.GraphRelease(g.id)
-	g.releaseSlices()
-	// Graphs end in the order of their last replays, or nearly so: keep the list sorted.
-	i := len(s.ended)
-	for i > 0 && s.ended[i-1].last > g.last {
-		i--
-	}
-	s.ended = append(s.ended, nil)
-	copy(s.ended[i+1:], s.ended[i:])
-	s.ended[i] = g
-}
-
-func (g *Graph) releaseSlices() {
-	for _, slice := range g.slices {
-		slice.ReleaseAs(pool.Graph)
-	}
-	g.slices = nil
+	g.ops.releaseSlices()
+	s.later(g.last, g.destroy)
 }
 
 // destroy frees the device objects. No replay may be pending.
@@ -175,11 +293,12 @@ func (g *Graph) destroy() {
 	if g.commands != nil {
 		g.commands.Close()
 	}
-	if g.sets != nil {
-		g.sets.Close()
+	if g.pool != nil {
+		g.pool.Close()
 	}
-	for _, p := range g.programs {
-		p.release()
+	for _, p := range g.replaced {
+		p.Close()
 	}
-	g.programs, g.buffers = nil, nil
+	g.ops.releasePrograms()
+	g.buffers, g.spare, g.replaced = nil, nil, nil
 }

@@ -322,7 +322,7 @@ func TestCostsThatAreExact(t *testing.T) {
 			}
 			g, err := s.Capture(ctx, func(c *cmdbuf.Capture) error { return chain(c.Launch) })
 			require.NoError(t, err)
-			require.Equal(t, cmdbuf.GraphStats{Launches: n, Barriers: n - 1, Sets: 1, Slices: 2}, g.Stats())
+			require.Equal(t, cmdbuf.GraphStats{Launches: n, Barriers: n - 1, Sets: 1, Slices: 2, Segments: 1}, g.Stats())
 			independent, err := s.Capture(ctx, func(c *cmdbuf.Capture) error { return apart(c.Launch) })
 			require.NoError(t, err)
 			require.Zero(t, independent.Stats().Barriers, "launches that share nothing they write need no barrier")

@@ -10,24 +10,25 @@ import (
 	"vkcompute/vk"
 )
 
-// binding is one storage buffer of a launch.
+// binding is a range of a buffer that a command reads or writes.
 type binding struct {
-	slice          pool.Slice // the zero Slice for the stand-in of an empty tensor
-	number         uint32
-	buffer         uint64 // handle
-	bufferID       uint64
-	offset, size   uint64
-	access         shaders.Access
-	param          int
-	layout, extent shaders.Layout // as bound; as seen from the start of the slice
+	slice        pool.Slice // the zero Slice for the stand-in of an empty tensor
+	buffer       uint64     // handle
+	bufferID     uint64
+	offset, size uint64
+	number       uint32 // of the descriptor
+	param        int32  // index of the argument
+	access       shaders.Access
 }
 
 // launch is a launch that was checked and worked out, and not recorded yet. The stream
 // reuses one.
 type launch struct {
 	program  *program
-	operands []shaders.Operand
-	bindings []binding
+	operands []shaders.Operand // tensors as their bindings show them
+	bindings []binding         // what the descriptor set names
+	grid     binding           // given to prepare: where the device reads the grid
+	indirect binding           // likewise, of the launch worked out; no buffer: from groups
 	plan     shaders.Plan
 	groups   [3]uint32
 	info     infoRef
@@ -35,7 +36,9 @@ type launch struct {
 }
 
 // empty tells that there is nothing to do: the grid has no groups.
-func (l *launch) empty() bool { return l.groups[0] == 0 || l.groups[1] == 0 || l.groups[2] == 0 }
+func (l *launch) empty() bool {
+	return l.indirect.buffer == 0 && (l.groups[0] == 0 || l.groups[1] == 0 || l.groups[2] == 0)
+}
 
 // prepare checks a launch and works it out into s.next, short of the info, without
 // changing anything else. Every error a caller can cause comes from here.
@@ -45,59 +48,70 @@ func (s *Stream) prepare(k *shaders.Kernel, args []Arg) (*launch, error) {
 		return nil, err
 	}
 	l := &s.next
-	l.program = p
+	l.program, l.indirect = p, l.grid
 	l.operands, l.bindings = l.operands[:0], l.bindings[:0]
 	for i, arg := range args {
 		// No method of arg may be called: see Arg.
-		var v *view
 		switch a := arg.(type) {
 		case *Tensor[float32]:
 			if a != nil {
-				v = &a.v
+				err = s.addTensor(l, i, &a.v)
+			} else {
+				err = argumentError(k, i, errNilArgument)
 			}
 		case *Tensor[int32]:
 			if a != nil {
-				v = &a.v
+				err = s.addTensor(l, i, &a.v)
+			} else {
+				err = argumentError(k, i, errNilArgument)
 			}
 		case *Tensor[uint32]:
 			if a != nil {
-				v = &a.v
+				err = s.addTensor(l, i, &a.v)
+			} else {
+				err = argumentError(k, i, errNilArgument)
 			}
 		case Scalar:
-			l.operands = append(l.operands, shaders.Operand{Kind: shaders.ScalarParam, DType: a.dtype, Bits: uint64(a.bits)})
-			continue
+			l.operands = append(l.operands, a.operand())
+		case nil:
+			err = argumentError(k, i, errNilArgument)
+		default:
+			err = argumentError(k, i, errNamedOutside)
 		}
-		if v == nil {
-			return nil, argumentError(k, i, fmt.Errorf("want a tensor or a scalar, found nil"))
-		}
-		if err := s.addTensor(l, i, v); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
-	if err := k.Plan(p.env, l.operands, &l.plan); err != nil {
-		return nil, fmt.Errorf("cmdbuf: launch: %w", err)
+	return l, s.finish(l)
+}
+
+// finish works out a launch whose operands and bindings are there.
+func (s *Stream) finish(l *launch) error {
+	k := l.program.kernel
+	if err := k.Plan(l.program.env, l.operands, &l.plan); err != nil {
+		return fmt.Errorf("cmdbuf: launch: %w", err)
 	}
 	if err := s.fold(l); err != nil {
-		return nil, err
+		return err
 	}
 	if l.empty() {
-		return l, nil
+		return nil
 	}
 	if len(l.plan.Push) != k.Module.PushSize {
-		return nil, fmt.Errorf("cmdbuf: launch %s: the plan has %d bytes of push constants, the shader %d", k.Name, len(l.plan.Push), k.Module.PushSize)
+		return fmt.Errorf("cmdbuf: launch %s: the plan has %d bytes of push constants, the shader %d", k.Name, len(l.plan.Push), k.Module.PushSize)
 	}
 	for i := range l.bindings {
 		b := &l.bindings[i]
 		if b.size > s.limits.MaxStorageBufferRange {
-			return nil, argumentError(k, b.param, &vk.LimitError{Name: "maxStorageBufferRange", Want: b.size, Max: s.limits.MaxStorageBufferRange, What: "binding a tensor; use views of parts of it"})
+			return argumentError(k, int(b.param), &vk.LimitError{Name: "maxStorageBufferRange", Want: b.size, Max: s.limits.MaxStorageBufferRange, What: "binding a tensor; use views of parts of it"})
 		}
 		if b.access&shaders.Write != 0 {
-			if err := checkOverlap(k, l.bindings, i); err != nil {
-				return nil, err
+			if err := l.checkOverlap(i); err != nil {
+				return err
 			}
 		}
 	}
-	return l, nil
+	return nil
 }
 
 // addTensor appends operand i and, if the kernel has such a parameter, its binding. What
@@ -114,15 +128,39 @@ func (s *Stream) addTensor(l *launch, i int, v *view) error {
 	if i >= len(k.Params) || k.Params[i].Kind != shaders.TensorParam {
 		return nil
 	}
-	param := &k.Params[i]
-	b := binding{slice: v.slice, number: param.Binding, buffer: v.buffer, bufferID: v.bufferID, offset: v.offset, size: v.size,
-		access: param.Access, param: i, layout: v.bound, extent: v.layout}
+	b := v.binding(k.Params[i].Access)
 	if v.size == 0 {
 		// Every binding of a set must name a buffer, and the kernel touches none of it.
-		b.slice, b.buffer, b.bufferID, b.offset, b.size, b.access = pool.Slice{}, s.dummy.Handle(), s.dummy.ID(), 0, s.dummy.Size(), shaders.Read
+		b = binding{buffer: s.dummy.Handle(), bufferID: s.dummy.ID(), size: s.dummy.Size(), access: shaders.Read}
 	}
+	b.number, b.param = k.Params[i].Binding, int32(i)
 	l.bindings = append(l.bindings, b)
 	return nil
+}
+
+// binding is the range of the buffer that a descriptor of the view covers.
+func (v *view) binding(access shaders.Access) binding {
+	return binding{slice: v.slice, buffer: v.buffer, bufferID: v.bufferID, offset: v.offset, size: v.size, access: access}
+}
+
+// grid checks where an indirect launch reads its grid.
+func (s *Stream) grid(k *shaders.Kernel, t *Tensor[uint32]) (binding, error) {
+	if k == nil || t == nil {
+		return binding{}, fmt.Errorf("cmdbuf: indirect launch: want a kernel and a tensor with the grid, found nil")
+	}
+	v := &t.v
+	switch {
+	case v.stream != s:
+		return binding{}, fmt.Errorf("cmdbuf: indirect launch %s: grid: %w", k.Name, ErrForeign)
+	case !v.slice.Valid():
+		return binding{}, fmt.Errorf("cmdbuf: indirect launch %s: grid: %w", k.Name, ErrClosed)
+	case v.layout.Len() != 3 || !contiguous(v.layout):
+		return binding{}, fmt.Errorf("cmdbuf: indirect launch %s: grid: %w: want 3 adjacent elements, found %v", k.Name, ErrShape, v.layout)
+	}
+	offset, size := v.reached()
+	b := v.binding(shaders.Read)
+	b.offset, b.size, b.param = v.slice.Offset()+offset, size, -1
+	return b, nil
 }
 
 // fold brings the grid within the device's limits.
@@ -151,21 +189,26 @@ func (s *Stream) fold(l *launch) error {
 // checkOverlap refuses an output that shares elements with another tensor of the launch:
 // which of the two a group sees would be chance. In place is fine where the kernel says
 // so and the layouts are the same.
-func checkOverlap(k *shaders.Kernel, list []binding, out int) error {
-	a := &list[out]
-	for i := range list {
-		b := &list[i]
+func (l *launch) checkOverlap(out int) error {
+	k := l.program.kernel
+	a := &l.bindings[out]
+	for i := range l.bindings {
+		b := &l.bindings[i]
 		if i == out || a.bufferID != b.bufferID || a.offset >= b.offset+b.size || b.offset >= a.offset+a.size {
 			continue
 		}
 		if a.slice != b.slice {
 			continue // the bytes of different slices are apart; only roundings meet
 		}
-		if k.InPlace(a.param, b.param) && a.extent == b.extent {
+		x, y := l.operands[a.param].Layout, l.operands[b.param].Layout
+		if a.offset == b.offset && x == y && k.InPlace(int(a.param), int(b.param)) {
 			continue
 		}
-		if overlap(a.extent, b.extent) {
-			return argumentError(k, a.param, fmt.Errorf("%w: %s (argument %d) shares elements with it; write to a tensor of its own", ErrOverlap, k.Params[b.param].Name, b.param))
+		// Both as seen from one point.
+		x.Offset += int(a.offset / elementSize)
+		y.Offset += int(b.offset / elementSize)
+		if overlap(x, y) {
+			return argumentError(k, int(a.param), fmt.Errorf("%w: %s (argument %d) shares elements with it; write to a tensor of its own", ErrOverlap, k.Params[b.param].Name, b.param))
 		}
 	}
 	return nil
@@ -215,9 +258,14 @@ func (s *Stream) lookupInfo(l *launch, cache infoCache) error {
 			l.info.kept = false
 		}
 	}
+	return l.refer(s, slice)
+}
+
+// refer makes a slice the info of a launch.
+func (l *launch) refer(s *Stream, slice pool.Slice) error {
 	buffer, offset, size, ok := slice.Range()
 	if !ok {
-		return fmt.Errorf("cmdbuf: launch %s: a cached info buffer was released behind the cache's back", l.program.kernel.Name)
+		return fmt.Errorf("cmdbuf: launch %s: info buffer: %w", l.program.kernel.Name, pool.ErrReleased)
 	}
 	l.info.slice, l.info.buffer, l.info.bufferID = slice, buffer.Handle(), buffer.ID()
 	l.info.offset, l.info.size = uint32(offset), s.pools.InfoRange(size)

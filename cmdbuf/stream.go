@@ -52,13 +52,14 @@ type Stream struct {
 	sets     *setCache
 	dummy    *vk.Buffer // stands in for tensors without elements
 
-	hazards hazards
-	batch   batch
-	next    launch // scratch of prepare
-	graphs  map[*Graph]struct{}
-	ended   []*Graph // closed, with replays that may still run, ascending by serial
-	replay  uint64   // serial of the last replay: graphs stamp their slices only when closed
-	stats   Stats
+	hazards  hazards
+	batch    batch
+	next     launch    // scratch of prepare
+	accesses []binding // scratch of enqueue
+	graphs   map[*Graph]struct{}
+	garbage  []garbage
+	replay   uint64 // serial of the last replay: graphs stamp their slices only when closed
+	stats    Stats
 
 	// Pages can go while any lock is held by anybody, so their buffers are noted here and
 	// looked at before the next launch.

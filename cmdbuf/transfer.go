@@ -18,7 +18,7 @@ type transferEnd struct {
 
 func (e transferEnd) binding(size uint64, access shaders.Access) binding {
 	buffer, at, _, _ := e.slice.Range()
-	return binding{slice: e.slice, buffer: buffer.Handle(), bufferID: buffer.ID(), offset: at + e.offset, size: size, access: access}
+	return binding{slice: e.slice, buffer: buffer.Handle(), bufferID: buffer.ID(), offset: at + e.offset, size: size, access: access, param: -1}
 }
 
 // maxStaging bounds the staging memory of one copy; larger transfers go in pieces.

@@ -99,14 +99,18 @@ func (l *Layout) validate() error {
 		return nil
 	}
 	if n > MaxElements {
-		return fmt.Errorf("shape %v: more than %d elements", l.Shape[:l.Rank], MaxElements)
+		return fmt.Errorf("shape %v: more than %d elements", extents(l.Shape, l.Rank), MaxElements)
 	}
 	if lo, hi := l.bounds(); lo < 0 || hi > maxIndex {
 		return fmt.Errorf("shape %v with strides %v and offset %d touches elements %d to %d: want 0 to %d",
-			l.Shape[:l.Rank], l.Stride[:l.Rank], l.Offset, lo, hi, maxIndex)
+			extents(l.Shape, l.Rank), extents(l.Stride, l.Rank), l.Offset, lo, hi, maxIndex)
 	}
 	return nil
 }
+
+// extents copies for a message: a slice of the layout itself would move every layout
+// that is ever checked to the heap.
+func extents(v [MaxRank]int, n int) []int { return append([]int(nil), v[:n]...) }
 
 // String writes shape, strides and offset.
 func (l Layout) String() string {

@@ -193,8 +193,8 @@ func (t *Timeline) Wait(ctx context.Context, serial uint64) error {
 		}
 		r := t.d.c.TimelineWait(bits(t.semaphore), value, uint64(slice))
 		t.d.in.drain()
-		if err := t.d.result(r, "vkWaitSemaphores", "serial %d", serial); err != nil {
-			return err
+		if r < 0 {
+			return t.d.result(r, "vkWaitSemaphores", "serial %d", serial)
 		}
 		if vulkan.Result(r) == vulkan.Success {
 			if _, err := t.advance(value); err != nil {
