@@ -6,7 +6,6 @@ import "unsafe"
 // and the loader's vkGetInstanceProcAddr to find functions with.
 type Raw struct {
 	Instance uint64
-	Physical uint64
 	Device   uint64
 	Queue    uint64
 	// GetInstanceProcAddr is a C function pointer.
@@ -29,7 +28,7 @@ func (d *Device) Lend(use func(Raw) error) error {
 	defer d.queueMu.Unlock()
 	defer d.in.drain()
 	return use(Raw{
-		Instance: d.in.c.Handle(), Physical: d.info.physical, Device: d.c.Handle(), Queue: d.queue,
+		Instance: d.in.c.Handle(), Device: d.c.Handle(), Queue: d.queue,
 		GetInstanceProcAddr: loader.ProcAddr(),
 	})
 }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"vkcompute/vk"
+)
+
+// deviceFlags select what to run on.
+type deviceFlags struct {
+	Device string `help:"Device to take: an index of 'vkbench devices', a name or part of one, a UUID, or discrete, integrated, virtual, cpu." placeholder:"N|NAME|UUID"`
+	Driver string `help:"Manifest (ICD file) of the driver to use instead of those installed." placeholder:"PATH" type:"path"`
+}
+
+// useDriver makes the loader take the driver asked for. It must come before the first
+// instance.
+func (f *deviceFlags) useDriver() error {
+	if f.Driver == "" {
+		return nil
+	}
+	info, err := os.Stat(f.Driver)
+	if err != nil {
+		return fmt.Errorf("--driver: %w", err)
+	}
+	if info.IsDir() {
+		return fmt.Errorf("--driver %s: want a driver's manifest, such as lvp_icd.x86_64.json; it is a folder", f.Driver)
+	}
+	// The second is what loaders before 1.3.207 read.
+	for _, v := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
+		if err := os.Setenv(v, f.Driver); err != nil {
+			return fmt.Errorf("--driver: %w", err)
+		}
+	}
+	return nil
+}
+
+// choose lists the devices and finds the one to take.
+func (f *deviceFlags) choose() (list []vk.DeviceInfo, chosen vk.DeviceInfo, why string, err error) {
+	if err = f.useDriver(); err != nil {
+		return nil, chosen, "", err
+	}
+	if list, err = vk.Devices(); err != nil {
+		return nil, chosen, "", err
+	}
+	selector, from := f.Device, ""
+	if selector == "" {
+		if selector = os.Getenv(vk.DeviceVariable); selector != "" {
+			from = " (from " + vk.DeviceVariable + ")"
+		}
+	}
+	if chosen, why, err = vk.Choose(list, selector); err != nil {
+		return list, chosen, "", fmt.Errorf("%w%s", err, from)
+	}
+	return list, chosen, why + from, nil
+}
+
+// isLLVMpipe tells Mesa's CPU driver, which hands work to threads of its own.
+func isLLVMpipe(d *vk.DeviceInfo) bool {
+	return d.Type == vk.CPU && strings.Contains(strings.ToLower(d.Name+" "+d.Driver), "llvmpipe")
+}

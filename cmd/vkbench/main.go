@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit statuses.
+const (
+	good   = 0
+	failed = 1
+	usage  = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+type commands struct {
+	Run     runCommand     `cmd:"" default:"withargs" help:"Measure. The default command."`
+	Devices devicesCommand `cmd:"" help:"List the devices, what they offer, and which one would be taken."`
+	Worker  workerCommand  `cmd:"" hidden:"" help:"Measure in a process that was set up for it; started by run."`
+}
+
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+	progress *progress
+}
+
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	var c commands
+	parser, err := kong.New(&c,
+		kong.Name("vkbench"),
+		kong.Description("Measures what the library costs: a launch rebuilt, cached and replayed, beside the same commands in plain C."),
+		kong.Writers(out, errOut),
+	)
+	if err != nil {
+		fmt.Fprintln(errOut, "vkbench:", err)
+		return failed
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(errOut, "vkbench: %v; see vkbench --help\n", err)
+		return usage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first interrupt asks; a second one is obeyed by the system.
+	context.AfterFunc(ctx, stop)
+	s := &streams{in: in, out: out, err: errOut, progress: newProgress(errOut)}
+	err = parsed.Run(s, &runContext{ctx})
+	s.progress.clear()
+	switch {
+	case err == nil:
+		return good
+	case ctx.Err() != nil:
+		fmt.Fprintln(errOut, "vkbench: interrupted")
+	case errors.Is(err, errReported):
+	default:
+		fmt.Fprintln(errOut, "vkbench:", err)
+	}
+	return failed
+}
+
+// runContext carries the context to a command: kong binds concrete types.
+type runContext struct{ context.Context }
+
+// errReported fails a command that has said why itself.
+var errReported = errors.New("reported")

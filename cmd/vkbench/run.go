@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"vkcompute/internal/bench"
+	"vkcompute/internal/bench/launch"
+	"vkcompute/vk"
+)
+
+type runCommand struct {
+	deviceFlags
+	Workloads []string      `arg:"" optional:"" name:"workload" help:"Workloads to run; none: all. There is: launch."`
+	Count     int           `default:"20" help:"Least number of samples of each figure." placeholder:"N"`
+	Time      time.Duration `default:"8s" help:"How long to measure each workload, if that gives more samples."`
+	Checked   bool          `name:"validate" help:"Run under the validation layer. Its messages fail the run, and the figures are not comparable with others."`
+	Format    string        `enum:"table,json" default:"table" help:"table or json."`
+	Output    string        `short:"o" help:"File to write to instead of standard output." placeholder:"FILE" type:"path"`
+}
+
+// Validate is called by kong: what it refuses is bad usage.
+func (c *runCommand) Validate() error {
+	for i, name := range c.Workloads {
+		if find(name) == nil {
+			return fmt.Errorf("unknown workload %q: want %s", name, strings.Join(names(), " or "))
+		}
+		if slices.Contains(c.Workloads[:i], name) {
+			return fmt.Errorf("workload %q was given twice", name)
+		}
+	}
+	if c.Count < 1 || c.Count > bench.MaxRounds {
+		return fmt.Errorf("--count %d: want 1 to %d", c.Count, bench.MaxRounds)
+	}
+	if c.Time < 0 {
+		return fmt.Errorf("--time %v: want 0 or more", c.Time)
+	}
+	return nil
+}
+
+// job is what a workload is told.
+type job struct {
+	device   vk.DeviceInfo
+	validate bool
+	measure  bench.Options
+	say      func(string)
+	errOut   io.Writer // for a worker's complaints
+}
+
+// outcome is what a workload found.
+type outcome struct {
+	Results  []bench.Result `json:"results"`
+	Warnings []string       `json:"warnings,omitempty"`
+	// Setup is what the process was set up with, for the environment.
+	Setup string `json:"setup,omitempty"`
+	// table shows the results to a person.
+	table func(io.Writer) error
+}
+
+// workload is something that can be measured.
+type workload struct {
+	name string
+	run  func(ctx context.Context, j job) (outcome, error)
+}
+
+func workloads() []workload {
+	return []workload{{launch.Name, runLaunch}}
+}
+
+func find(name string) *workload {
+	for _, w := range workloads() {
+		if w.name == name {
+			return &w
+		}
+	}
+	return nil
+}
+
+func names() []string {
+	var list []string
+	for _, w := range workloads() {
+		list = append(list, w.name)
+	}
+	return list
+}
+
+func (c *runCommand) Run(s *streams, ctx *runContext) error {
+	o := output{c.Output, s.out}
+	if err := o.check(); err != nil {
+		return err
+	}
+	_, device, _, err := c.choose()
+	if err != nil {
+		return err
+	}
+	selected := c.Workloads
+	if len(selected) == 0 {
+		selected = names()
+	}
+	report := &bench.Report{Schema: bench.Schema, Environment: environment(&device)}
+	if device.Type == vk.CPU {
+		report.Warnings = append(report.Warnings, "this device is a CPU: the figures show what library and driver cost, not what a GPU would")
+	}
+	if c.Checked {
+		report.Warnings = append(report.Warnings, "the validation layer is on: it costs more than what is measured")
+	}
+	var outcomes []outcome
+	for _, name := range selected {
+		j := job{device: device, validate: c.Checked, errOut: s.err,
+			measure: bench.Options{Rounds: c.Count, Time: c.Time}, say: func(t string) { s.progress.say(name + ": " + t) }}
+		out, err := find(name).run(ctx, j)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		outcomes = append(outcomes, out)
+		report.Results = append(report.Results, out.Results...)
+		report.Warnings = append(report.Warnings, out.Warnings...)
+		if out.Setup != "" {
+			report.Environment.Setup = strings.TrimPrefix(report.Environment.Setup+"; "+name+": "+out.Setup, "; ")
+		}
+	}
+	if n := unstable(report.Results); n > 0 {
+		report.Warnings = append(report.Warnings, fmt.Sprintf("%d of %d figures are unstable: their samples spread by more than %.0f %%; is something else running?", n, len(report.Results), 100*bench.UnstableSpread))
+	}
+	s.progress.clear()
+	return o.write(func(w io.Writer) error {
+		if c.Format == "json" {
+			return report.WriteJSON(w)
+		}
+		return writeTable(w, report, outcomes)
+	})
+}
+
+func environment(d *vk.DeviceInfo) bench.Environment {
+	e := bench.Host()
+	e.Device, e.Driver, e.API = d.Name, d.Driver, d.API.String()
+	return e
+}
+
+func unstable(results []bench.Result) int {
+	n := 0
+	for _, r := range results {
+		if r.Unstable {
+			n++
+		}
+	}
+	return n
+}
+
+func writeTable(w io.Writer, r *bench.Report, outcomes []outcome) error {
+	e := &r.Environment
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-8s %s\n", name, value)
+		}
+	}
+	line("device", e.Device)
+	line("driver", e.Driver)
+	line("Vulkan", e.API)
+	line("host", e.CPU+", "+e.OS+", "+e.Go)
+	line("commit", e.Commit)
+	line("profile", e.Profile)
+	line("setup", e.Setup)
+	for _, warning := range r.Warnings {
+		line("warning", warning)
+	}
+	b.WriteString("\n")
+	for _, o := range outcomes {
+		if err := o.table(&b); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// withDevice opens the device for f and closes it. What the validation layer said is an
+// error.
+func withDevice(j job, f func(*vk.Device) error) (err error) {
+	o := vk.Options{Device: fmt.Sprint(j.device.Index)}
+	if j.validate {
+		o.Validation = vk.ValidationSync
+	}
+	d, err := vk.Open(o)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		var said []error
+		for _, m := range d.Messages() {
+			said = append(said, fmt.Errorf("validation: %v", m))
+		}
+		err = errors.Join(err, errors.Join(said...), d.Close())
+	}()
+	return f(d)
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"vkcompute/internal/bench"
+	"vkcompute/internal/bench/launch"
+	"vkcompute/vk"
+)
+
+// A worker is this program, started again in an environment made for a measurement. It
+// reads one order from its standard input and writes one answer. The input stays open
+// as long as whoever started it lives; its end is a request to stop.
+
+type order struct {
+	Workload string        `json:"workload"`
+	Device   int           `json:"device"`
+	Name     string        `json:"name"`
+	Validate bool          `json:"validate"`
+	Rounds   int           `json:"rounds"`
+	Time     time.Duration `json:"time"`
+}
+
+type answer struct {
+	outcome
+	Error string `json:"error,omitempty"`
+}
+
+type workerCommand struct{}
+
+func (workerCommand) Run(s *streams, ctx *runContext) error {
+	in := json.NewDecoder(s.in)
+	var o order
+	if err := in.Decode(&o); err != nil {
+		return fmt.Errorf("worker: reading the order: %w", err)
+	}
+	if o.Workload != launch.Name {
+		return fmt.Errorf("worker: unknown workload %q", o.Workload)
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		io.Copy(io.Discard, s.in)
+		stop()
+	}()
+	j := job{device: vk.DeviceInfo{Index: o.Device, Name: o.Name}, validate: o.Validate, say: func(t string) { s.progress.say(o.Workload + ": " + t) },
+		measure: bench.Options{Rounds: o.Rounds, Time: o.Time}}
+	var a answer
+	pinned, err := pin()
+	if err == nil {
+		a.outcome, err = launchHere(running, j, launch.Options{})
+	}
+	a.Setup = pinned
+	if err != nil {
+		a.Error = err.Error()
+	}
+	if broken := json.NewEncoder(s.out).Encode(&a); broken != nil {
+		return fmt.Errorf("worker: %w", errors.Join(broken, err))
+	}
+	if err != nil {
+		return errReported // whoever started it says so
+	}
+	return nil
+}
+
+// startWorker measures a workload in a worker with settings in its environment. The
+// outcome's Setup says how the worker was pinned, if it was.
+func startWorker(ctx context.Context, j job, name string, settings []string) (out outcome, err error) {
+	path, err := os.Executable()
+	if err != nil {
+		return out, fmt.Errorf("finding this program, to start it again: %w", err)
+	}
+	c := exec.Command(path, "worker")
+	c.Args[0] = os.Args[0] // by which a test's binary knows what it is
+	c.Env = append(os.Environ(), settings...)
+	var answered bytes.Buffer
+	c.Stdout, c.Stderr = &answered, j.errOut
+	in, err := c.StdinPipe()
+	if err != nil {
+		return out, fmt.Errorf("worker: %w", err)
+	}
+	if err := c.Start(); err != nil {
+		return out, fmt.Errorf("worker: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { in.Close() })
+	defer stop()
+	sent := json.NewEncoder(in).Encode(order{Workload: name, Device: j.device.Index, Name: j.device.Name, Validate: j.validate, Rounds: j.measure.Rounds, Time: j.measure.Time})
+	failed := c.Wait()
+	if ctx.Err() != nil {
+		return out, bench.ErrInterrupted
+	}
+	var a answer
+	if err := json.Unmarshal(answered.Bytes(), &a); err != nil {
+		return out, fmt.Errorf("worker: no answer: %w", errors.Join(failed, sent, err))
+	}
+	if a.Error != "" {
+		return out, fmt.Errorf("worker: %s", a.Error)
+	}
+	if failed != nil {
+		return out, fmt.Errorf("worker: %w", failed)
+	}
+	return a.outcome, nil
+}

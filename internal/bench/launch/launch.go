@@ -1,0 +1,350 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"vkcompute/cmdbuf"
+	"vkcompute/internal/bench"
+	"vkcompute/internal/cfloor"
+	"vkcompute/shaders"
+	"vkcompute/vk"
+)
+
+// Name is the workload's name in results.
+const Name = "launch"
+
+// Scope says how much is measured.
+type Scope int
+
+const (
+	// Full is every mode, the controls, and what happens once.
+	Full Scope = iota
+	// Modes is the modes alone.
+	Modes
+)
+
+// Options of Run.
+type Options struct {
+	// Sizes are the numbers of launches in a submission; none: DefaultSizes.
+	Sizes []int
+	Scope Scope
+	// Prefix goes before the names of cases.
+	Prefix   string
+	Measure  bench.Options
+	Progress func(string)
+}
+
+// DefaultSizes are the launches of a submission that are measured.
+func DefaultSizes() []int { return []int{1, 16, 256, 1024} }
+
+// Validate reports sizes that cannot be measured.
+func (o *Options) Validate() error {
+	seen := map[int]bool{}
+	for _, n := range o.Sizes {
+		if n < 1 || n > 1<<14 || seen[n] {
+			return fmt.Errorf("launch: sizes %v: want different numbers of launches, each 1 to %d", o.Sizes, 1<<14)
+		}
+		seen[n] = true
+	}
+	return nil
+}
+
+// ErrUnequal: the library and plain C did not record the same commands, so that their
+// times cannot be compared.
+var ErrUnequal = errors.New("the library and plain C differ")
+
+// Run measures. The results hold the library's figures with plain C's as references.
+func Run(ctx context.Context, d *vk.Device, o Options) ([]bench.Result, error) {
+	if len(o.Sizes) == 0 {
+		o.Sizes = DefaultSizes()
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	r := &rig{ctx: ctx, d: d, o: o}
+	results, err := r.run()
+	if closing := r.close(); err == nil {
+		err = closing
+	}
+	return results, err
+}
+
+// rig is everything that is set up for a run.
+type rig struct {
+	ctx   context.Context
+	d     *vk.Device
+	o     Options
+	add   *shaders.Kernel
+	nop   *shaders.Kernel
+	plain *plain
+	sizes []*size
+	idle  *submitter
+
+	nopPlain *plain
+}
+
+// size is what exists for one number of launches. Streams are not shared between sizes: a
+// small batch would be billed for taking apart the large one recorded before it.
+type size struct {
+	n          int
+	ours       [modes]*library
+	nopOurs    *library
+	graph, nop *cmdbuf.Graph
+	batch      *cfloor.Floor // chains with the barriers of a batch, and of a graph
+	recorded   *cfloor.Floor
+	nopChain   *cfloor.Floor
+	barriers   [modes]int // in one submission, of the library
+}
+
+func (r *rig) run() ([]bench.Result, error) {
+	r.o.Progress("setting up")
+	if err := r.setUp(); err != nil {
+		return nil, err
+	}
+	r.o.Progress("checking results")
+	if err := r.verify(); err != nil {
+		return nil, err
+	}
+	groups := r.groups()
+	m := r.o.Measure
+	m.Progress = func(p bench.Progress) {
+		r.o.Progress(fmt.Sprintf("measuring: %3.0f %%, round %d", 100*p.Part, p.Round))
+	}
+	samples, err := bench.Measure(r.ctx, groups, m)
+	if err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	results := r.results(samples)
+	if r.o.Scope == Full {
+		once, err := r.once()
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, once...)
+	}
+	r.o.Progress("checking results again")
+	return results, r.verify()
+}
+
+func (r *rig) setUp() error {
+	var err error
+	if r.add == nil { // a test puts a wrong one in its place
+		if r.add, err = oneGroup(shaders.Add); err != nil {
+			return err
+		}
+	}
+	if r.nop, err = oneGroup(shaders.Nop); err != nil {
+		return err
+	}
+	if r.plain, err = newPlain(r.d, r.add); err != nil {
+		return err
+	}
+	if r.o.Scope == Full {
+		if r.nopPlain, err = newPlain(r.d, r.nop); err != nil {
+			return err
+		}
+		if r.idle, err = newSubmitter(r.d); err != nil {
+			return err
+		}
+	}
+	for _, n := range r.o.Sizes {
+		s := &size{n: n}
+		r.sizes = append(r.sizes, s)
+		for m := range modes {
+			if s.ours[m], err = newLibrary(r.d, r.add, m, n); err != nil {
+				return err
+			}
+		}
+		if s.graph, err = s.ours[replay].record(r.ctx, n); err != nil {
+			return err
+		}
+		if s.batch, err = r.plain.chain(n, betweenLaunches, batchEnd); err != nil {
+			return err
+		}
+		if s.recorded, err = r.plain.chain(n, graphBegin, graphEnd); err != nil {
+			return err
+		}
+		if r.o.Scope != Full {
+			continue
+		}
+		if s.nopOurs, err = newLibrary(r.d, r.nop, replay, n); err != nil {
+			return err
+		}
+		s.nop, err = s.nopOurs.stream.Capture(r.ctx, func(c *cmdbuf.Capture) error {
+			for range n {
+				if err := c.Launch(r.nop); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if s.nopChain, err = r.nopPlain.chain(n, graphBegin, graphEnd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runner executes shots of a chain.
+type runner func(shots int) error
+
+// library returns how the library runs a chain in a mode.
+func (r *rig) library(m mode, s *size) runner {
+	l := s.ours[m]
+	if m == replay {
+		return func(shots int) error { return l.replay(r.ctx, s.graph, shots) }
+	}
+	return func(shots int) error { return l.eager(r.ctx, s.n, shots) }
+}
+
+// plainModes are the ways of plain C that a mode of the library is compared with, by
+// the name of the reference.
+func plainModes(m mode, s *size) map[string]runner {
+	on := func(f *cfloor.Floor, m cfloor.Mode) runner { return func(shots int) error { return f.Run(m, shots) } }
+	switch m {
+	case rebuild:
+		return map[string]runner{"c": on(s.batch, cfloor.Rebuild), "c.buffer": on(s.batch, cfloor.RebuildBuffer)}
+	case cached:
+		return map[string]runner{"c": on(s.batch, cfloor.Cached)}
+	}
+	return map[string]runner{"c": on(s.recorded, cfloor.Replay)}
+}
+
+// verify compares every way of launching with the reference, and what each recorded.
+func (r *rig) verify() error {
+	const shots = 2
+	for _, s := range r.sizes {
+		want := start()
+		want.advance(s.n, shots)
+		for m := range modes {
+			name := fmt.Sprintf("%v/n=%d", m, s.n)
+			if err := r.verifyLibrary(name, m, s, shots, want); err != nil {
+				return err
+			}
+			for reference, run := range plainModes(m, s) {
+				if err := r.verifyPlain(name+" in plain C ("+reference+")", run, shots, want); err != nil {
+					return err
+				}
+				floor := s.batch
+				if m == replay {
+					floor = s.recorded
+				}
+				ours, theirs := cfloor.Counts{Launches: s.n, Barriers: s.barriers[m]}, floor.Recorded()
+				if ours != theirs {
+					return fmt.Errorf("launch: %s: %w: %d launches and %d barriers, plain C (%s) %d and %d",
+						name, ErrUnequal, ours.Launches, ours.Barriers, reference, theirs.Launches, theirs.Barriers)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (r *rig) verifyLibrary(name string, m mode, s *size, shots int, want *state) error {
+	l := s.ours[m]
+	if err := l.set(start()); err != nil {
+		return err
+	}
+	if err := r.library(m, s)(shots - 1); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	run := func() error { return r.library(m, s)(1) }
+	var err error
+	if m == replay {
+		err = run()
+		s.barriers[m] = graphBarriers(s.graph)
+	} else {
+		s.barriers[m], err = l.barriers(run)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	found, err := l.get(r.ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return want.compare(name, found)
+}
+
+func (r *rig) verifyPlain(name string, run runner, shots int, want *state) error {
+	if err := r.plain.set(start()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := run(shots); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	found, err := r.plain.get()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return want.compare(name, found)
+}
+
+// close gives everything back, in the reverse order.
+func (r *rig) close() error {
+	var err error
+	if r.idle != nil {
+		r.idle.close()
+	}
+	for _, p := range []*plain{r.plain, r.nopPlain} {
+		if p != nil {
+			p.close()
+		}
+	}
+	for _, s := range r.sizes {
+		for _, l := range append(s.ours[:], s.nopOurs) {
+			if l != nil {
+				err = errors.Join(err, l.close()) // and its graphs
+			}
+		}
+	}
+	return err
+}
+
+// first is how often what happens once is measured.
+const first = 5
+
+// once measures what happens once for a stream or a graph: the first launch, with the
+// pipeline compiled and every page touched for the first time, and the recording.
+func (r *rig) once() ([]bench.Result, error) {
+	var list []bench.Result
+	var times []float64
+	for range first {
+		l, err := newLibrary(r.d, r.add, cached, 1)
+		if err != nil {
+			return nil, err
+		}
+		begin := time.Now()
+		err = l.eager(r.ctx, 1, 1)
+		times = append(times, float64(time.Since(begin)))
+		if err = errors.Join(err, l.close()); err != nil {
+			return nil, fmt.Errorf("launch: the first one: %w", err)
+		}
+	}
+	list = append(list, r.result("first", "ns", times, 1))
+	for _, s := range r.sizes {
+		times = times[:0]
+		for range first {
+			begin := time.Now()
+			g, err := s.ours[replay].record(r.ctx, s.n)
+			times = append(times, float64(time.Since(begin)))
+			if err != nil {
+				return nil, fmt.Errorf("launch: capture of %d: %w", s.n, err)
+			}
+			if err := g.Close(); err != nil {
+				return nil, fmt.Errorf("launch: capture of %d: %w", s.n, err)
+			}
+		}
+		list = append(list, r.result(fmt.Sprintf("capture/n=%d", s.n), unitLaunch, times, float64(s.n)))
+	}
+	return list, nil
+}
