@@ -13,24 +13,37 @@ import (
 )
 
 // Method. Cache and port run in turns in one process, in rounds long enough for
-// the clock; reported are the medians over the rounds, in ns for an operation,
-// and their ratio x/port, which is what compares across machines. The loop
-// around the look-up is the same on both sides. Every answer is checked. ns/op
-// is that of both sides together and means nothing.
+// the clock. Reported are the medians over the rounds, in ns for an operation,
+// and x/port, the median of the ratios of neighbouring rounds: a machine that
+// changes its speed between rounds moves the former and hardly the latter. The
+// loop around the look-up is the same on both sides. Every answer is checked.
+// ns/op is that of both sides together and means nothing.
 
 // compare reports a case. A round is about so many operations of each side.
 func compare(b *testing.B, c workload.Case, err error, cacheOps, portOps int) {
 	require.NoError(b, err)
 	require.NoError(b, c.Cache(cacheOps)) // warm up
 	require.NoError(b, c.Port(portOps))
-	var ours, theirs []float64
+	var r rounds
 	for b.Loop() {
-		ours = append(ours, timed(b, c.Cache, cacheOps))
-		theirs = append(theirs, timed(b, c.Port, portOps))
+		r.add(timed(b, c.Cache, cacheOps), timed(b, c.Port, portOps))
 	}
-	b.ReportMetric(median(ours), "cache-ns")
-	b.ReportMetric(median(theirs), "port-ns")
-	b.ReportMetric(median(ours)/median(theirs), "x/port")
+	r.report(b, "")
+}
+
+// rounds are the samples of both sides, and of their ratio.
+type rounds struct{ cache, port, ratio []float64 }
+
+func (r *rounds) add(cache, port float64) {
+	r.cache = append(r.cache, cache)
+	r.port = append(r.port, port)
+	r.ratio = append(r.ratio, cache/port)
+}
+
+func (r *rounds) report(b *testing.B, per string) {
+	b.ReportMetric(median(r.cache), "cache-ns"+per)
+	b.ReportMetric(median(r.port), "port-ns"+per)
+	b.ReportMetric(median(r.ratio), "x/port")
 }
 
 func timed(b *testing.B, run func(int) error, n int) float64 {
@@ -49,8 +62,8 @@ func median(samples []float64) float64 {
 }
 
 // BenchmarkHit: look-ups that hit, by the words of an info. infos=96 is a
-// program's step; infos=4096 has a working set that leaves the processor's
-// first cache and is there to show what that costs.
+// program's step; infos=4096 is a working set that leaves the processor's first
+// cache and the room for late uses, and is there to show what that costs.
 func BenchmarkHit(b *testing.B) {
 	for _, infos := range []int{workload.LaunchesPerStep, 4096} {
 		for _, words := range workload.HitWords() {
@@ -80,14 +93,11 @@ func BenchmarkCapture(b *testing.B) {
 		b.Run(fmt.Sprintf("infos=%d", infos), func(b *testing.B) {
 			c, err := workload.Capture(infos)
 			require.NoError(b, err)
-			var ours, theirs []float64
+			var r rounds
 			for b.Loop() {
-				ours = append(ours, timed(b, c.Cache, 1)/float64(infos))
-				theirs = append(theirs, timed(b, c.Port, 1)/float64(infos))
+				r.add(timed(b, c.Cache, 1)/float64(infos), timed(b, c.Port, 1)/float64(infos))
 			}
-			b.ReportMetric(median(ours), "cache-ns/info")
-			b.ReportMetric(median(theirs), "port-ns/info")
-			b.ReportMetric(median(ours)/median(theirs), "x/port")
+			r.report(b, "/info")
 		})
 	}
 }

@@ -15,12 +15,16 @@ import (
 type Cache[V any] struct {
 	// policy is the zero Policy unless the cache is open, so that a look-up in
 	// a closed cache finds nothing cacheable and needs no check of its own.
-	policy  Policy
+	policy Policy
+	// plain is the size below which a look-up in Normal mode has nothing to ask
+	// of the policy; 0 if it always has.
+	plain   int
 	open    bool
 	release func(V)
 
 	entries map[string]*entry[V]
-	clock   uint64
+	// clock counts the uses of entries: hits and stores.
+	clock uint64
 	// Every entry is in exactly one of the two lists. Eviction takes the tail
 	// of unpinned, however much is pinned.
 	unpinned, pinned recency[V]
@@ -70,7 +74,9 @@ func New[V any](p Policy, release func(V)) (*Cache[V], error) {
 	}
 	c.unpinned.init()
 	c.pinned.init()
+	c.plain = p.MaxSize(Normal) + 1
 	if p.Admission == AdmitFrequent && p.MaxEntries > 0 {
+		c.plain = 0
 		c.sketch = newSketch(p.MaxEntries)
 	}
 	return c, nil
@@ -85,30 +91,42 @@ func New[V any](p Policy, release func(V)) (*Cache[V], error) {
 // words is borrowed until the Miss is stored or forgotten. Lookup allocates
 // nothing.
 func (c *Cache[V]) Lookup(words []uint64) (v V, hit bool, miss Miss[V]) {
+	if 8*len(words) >= c.plain {
+		return c.lookupAsking(words)
+	}
+	e, found := c.entries[keyOf(words)]
+	if !found {
+		return c.missed(words, Normal)
+	}
+	c.hit(e)
+	return e.value, true, miss
+}
+
+// lookupAsking is a Lookup that the policy or the admission rule has a say in.
+func (c *Cache[V]) lookupAsking(words []uint64) (v V, hit bool, miss Miss[V]) {
 	if !c.policy.ShouldCache(8*len(words), Normal) {
-		return c.uncacheable()
+		c.counts.misses++
+		c.counts.uncacheable++
+		return v, false, miss
 	}
 	if c.sketch != nil {
 		c.sketch.add(maphash.String(c.seed, keyOf(words)))
 	}
-	e := c.entries[keyOf(words)]
-	if e == nil {
+	e, found := c.entries[keyOf(words)]
+	if !found {
 		return c.missed(words, Normal)
 	}
-	c.counts.hits++
-	if e.stamp <= c.late.since {
+	c.hit(e)
+	return e.value, true, miss
+}
+
+// hit records a hit in Normal mode.
+func (c *Cache[V]) hit(e *entry[V]) {
+	if !e.late {
 		c.postpone(e)
 	}
 	c.clock++
 	e.stamp = c.clock
-	return e.value, true, Miss[V]{}
-}
-
-// uncacheable counts a look-up that the policy keeps out of the cache.
-func (c *Cache[V]) uncacheable() (v V, hit bool, miss Miss[V]) {
-	c.counts.misses++
-	c.counts.uncacheable++
-	return v, false, miss
 }
 
 // Insert stores v under words in Normal mode without a look-up before it, and
@@ -164,7 +182,7 @@ func (c *Cache[V]) Close() error {
 	}
 	if c.open {
 		c.open = false
-		c.policy = Policy{}
+		c.policy, c.plain = Policy{}, 0
 		c.settle()
 		c.removeAll(&c.unpinned)
 		c.removeAll(&c.pinned)
@@ -205,7 +223,6 @@ func (c *Cache[V]) use(e *entry[V]) {
 func (c *Cache[V]) stamp(e *entry[V]) {
 	c.clock++
 	e.stamp = c.clock
-	c.late.since = c.clock
 }
 
 // list returns the list that e belongs in.
@@ -225,6 +242,7 @@ func (c *Cache[V]) store(words []uint64, v V, mode Mode) V {
 	if e != nil {
 		// A graph may have recorded the value that is there, so the new one goes.
 		c.use(e)
+		c.counts.kept++
 		c.evict(0, 0, mode)
 		c.killValue(v)
 	} else {

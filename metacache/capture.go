@@ -42,7 +42,6 @@ func (k *Capture[V]) Lookup(words []uint64) (v V, hit bool, miss Miss[V]) {
 	}
 	c := k.cache
 	if e := c.entries[keyOf(words)]; e != nil {
-		c.counts.hits++
 		c.use(e)
 		k.pin(e)
 		return e.value, true, miss

@@ -18,6 +18,8 @@ type entry[V any] struct {
 	pins uint32
 	// captured says that one of the pins is the running capture's.
 	captured bool
+	// late says that the entry was hit since the lists were last in order.
+	late bool
 }
 
 func (e *entry[V]) size() int { return len(e.key) }

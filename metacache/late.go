@@ -17,11 +17,9 @@ import (
 // Algorithms (Almost) Lock Contention Free", ICDE 2009); the stamps are ours
 // and make a repeated hit free.
 type lateUses[V any] struct {
-	// since is the time up to which the lists are in order: the entries with a
-	// later stamp are those noted in uses, each once.
-	since uint64
-	len   int
-	uses  [lateRoom]lateUse[V]
+	len int
+	// uses holds the entries that are late, each once.
+	uses [lateRoom]lateUse[V]
 	// again is room for settle to sort in.
 	again [lateRoom]lateUse[V]
 }
@@ -44,6 +42,7 @@ func (c *Cache[V]) postpone(e *entry[V]) {
 	}
 	c.late.uses[c.late.len] = lateUse[V]{e, c.clock + 1}
 	c.late.len++
+	e.late = true
 }
 
 // settle puts the recency lists in order. Every operation but a hit in Normal
@@ -58,6 +57,7 @@ func (c *Cache[V]) settle() {
 		again = c.late.again[:0]
 	)
 	for _, u := range uses {
+		u.entry.late = false
 		if u.entry.stamp == u.stamp {
 			once = append(once, u)
 		} else {
@@ -78,5 +78,4 @@ func (c *Cache[V]) settle() {
 	clear(uses)
 	clear(again)
 	c.late.len = 0
-	c.late.since = c.clock
 }

@@ -50,6 +50,10 @@ func TestPolicyDecides(t *testing.T) {
 	assert.True(t, p.ShouldCache(1<<20, metacache.Capturing))
 	assert.False(t, metacache.Policy{MaxCachedSize: 16}.ShouldCache(0, metacache.Normal))
 	assert.True(t, metacache.Policy{}.ShouldCache(8, metacache.Capturing))
+	assert.Equal(t, 16, p.MaxSize(metacache.Normal))
+	assert.Equal(t, 8, metacache.Policy{MaxEntries: 1, MaxCachedSize: 16, MaxBytes: 8}.MaxSize(metacache.Normal))
+	assert.Equal(t, -1, metacache.Policy{MaxCachedSize: 16}.MaxSize(metacache.Normal))
+	assert.Equal(t, metacache.Unbounded, p.MaxSize(metacache.Capturing))
 	assert.Equal(t, 3, p.Capacity(metacache.Normal))
 	assert.Equal(t, metacache.Unbounded, p.Capacity(metacache.Capturing))
 	assert.False(t, p.PinsEntries(metacache.Normal))
@@ -290,9 +294,11 @@ func TestAZeroCacheIsClosed(t *testing.T) {
 
 func isClosed(t *testing.T, c *metacache.Cache[int]) {
 	t.Helper()
-	_, hit, miss := c.Lookup(words(1))
-	assert.False(t, hit)
-	assert.False(t, miss.Wanted())
+	for _, key := range [][]uint64{nil, words(1)} {
+		_, hit, miss := c.Lookup(key)
+		assert.False(t, hit)
+		assert.False(t, miss.Wanted())
+	}
 	_, err := c.Insert(words(1), 1)
 	require.ErrorIs(t, err, metacache.ErrClosed)
 	_, err = c.Begin()

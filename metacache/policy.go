@@ -102,13 +102,23 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// ShouldCache says whether an info of size bytes is cached in mode m. In Normal
-// mode an info larger than MaxBytes is not: it would push out everything and
-// still not fit.
-func (p Policy) ShouldCache(size int, m Mode) bool {
-	return m == Capturing ||
-		p.MaxEntries > 0 && size <= p.MaxCachedSize && (p.MaxBytes == 0 || int64(size) <= p.MaxBytes)
+// MaxSize returns the size of the largest info that mode m caches, -1 if it
+// caches none. In Normal mode that is no more than MaxBytes: a larger info would
+// push out everything and still not fit.
+func (p Policy) MaxSize(m Mode) int {
+	switch {
+	case m == Capturing:
+		return Unbounded
+	case p.MaxEntries <= 0:
+		return -1
+	case p.MaxBytes > 0 && p.MaxBytes < int64(p.MaxCachedSize):
+		return int(p.MaxBytes)
+	}
+	return p.MaxCachedSize
 }
+
+// ShouldCache says whether an info of size bytes is cached in mode m.
+func (p Policy) ShouldCache(size int, m Mode) bool { return size <= p.MaxSize(m) }
 
 // Capacity returns how many entries mode m keeps: MaxEntries unpinned ones in
 // Normal mode, Unbounded while Capturing mode.

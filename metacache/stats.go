@@ -2,9 +2,12 @@ package metacache
 
 import "fmt"
 
-// counts is what a cache counts; it only grows.
+// counts is what a cache counts; it only grows. Hits are not among it: they are
+// the uses that are no stores, and a hit has one thing less to do.
 type counts struct {
-	hits, misses, uncacheable, rejected, stores, evictions uint64
+	misses, uncacheable, rejected, stores, evictions uint64
+	// kept counts the stores that found the key there.
+	kept uint64
 }
 
 // Stats is a reading of a cache. Counts begin with the cache; sizes are those
@@ -30,7 +33,7 @@ type Stats struct {
 // Stats reads the cache's statistics.
 func (c *Cache[V]) Stats() Stats {
 	return Stats{
-		Hits:            c.counts.hits,
+		Hits:            c.clock - c.counts.stores - c.counts.kept,
 		Misses:          c.counts.misses,
 		Uncacheable:     c.counts.uncacheable,
 		Rejected:        c.counts.rejected,

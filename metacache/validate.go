@@ -18,6 +18,9 @@ func (c *Cache[V]) Validate() error {
 	if err := c.policy.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", errInvalid, err)
 	}
+	if c.plain != c.policy.MaxSize(Normal)+1 && !(c.plain == 0 && c.sketch != nil) {
+		return fmt.Errorf("%w: want look-ups of up to %d bytes to ask nothing, found below %d", errInvalid, c.policy.MaxSize(Normal), c.plain)
+	}
 	pins, err := c.countPins()
 	if err != nil {
 		return err
@@ -85,9 +88,9 @@ func (c *Cache[V]) lateEntries() (map[*entry[V]]bool, error) {
 			}
 			continue
 		}
-		if late[u.entry] || c.entries[u.entry.key] != u.entry || u.stamp <= c.late.since || u.entry.stamp < u.stamp {
-			return nil, fmt.Errorf("%w: want %v in the map and noted once after %d, found it noted at %d, last used at %d",
-				errInvalid, wordsOf(u.entry.key), c.late.since, u.stamp, u.entry.stamp)
+		if late[u.entry] || !u.entry.late || c.entries[u.entry.key] != u.entry || u.entry.stamp < u.stamp {
+			return nil, fmt.Errorf("%w: want %v in the map, late, noted once and used no earlier, found late %t, noted at %d, last used at %d",
+				errInvalid, wordsOf(u.entry.key), u.entry.late, u.stamp, u.entry.stamp)
 		}
 		late[u.entry] = true
 	}
@@ -95,7 +98,7 @@ func (c *Cache[V]) lateEntries() (map[*entry[V]]bool, error) {
 }
 
 func (c *Cache[V]) validateList(name string, l *recency[V], pins map[*entry[V]]int, late map[*entry[V]]bool) error {
-	n, bytes, stamp := 0, int64(0), c.late.since+1
+	n, bytes, stamp := 0, int64(0), c.clock+1
 	for e := l.root.next; e != l.root; e = e.next {
 		switch {
 		case n == len(c.entries):
@@ -104,7 +107,11 @@ func (c *Cache[V]) validateList(name string, l *recency[V], pins map[*entry[V]]i
 			return fmt.Errorf("%w: %s list is torn at %v", errInvalid, name, wordsOf(e.key))
 		case c.entries[e.key] != e:
 			return fmt.Errorf("%w: %s list holds %v, which the map does not", errInvalid, name, wordsOf(e.key))
-		case !late[e] && e.stamp >= stamp:
+		case e.late != late[e]:
+			return fmt.Errorf("%w: want late %t of %v, found %t", errInvalid, late[e], wordsOf(e.key), e.late)
+		case e.stamp > c.clock:
+			return fmt.Errorf("%w: %v was used at %d, after now, %d", errInvalid, wordsOf(e.key), e.stamp, c.clock)
+		case !e.late && e.stamp >= stamp:
 			return fmt.Errorf("%w: %s list is out of order at %v: time %d is not before %d", errInvalid, name, wordsOf(e.key), e.stamp, stamp)
 		case int(e.pins) != pins[e]:
 			return fmt.Errorf("%w: want %d pins on %v, found %d", errInvalid, pins[e], wordsOf(e.key), e.pins)
@@ -114,7 +121,7 @@ func (c *Cache[V]) validateList(name string, l *recency[V], pins map[*entry[V]]i
 			return fmt.Errorf("%w: unpinned entry of %d bytes can never be hit", errInvalid, e.size())
 		}
 		n, bytes = n+1, bytes+int64(e.size())
-		if !late[e] {
+		if !e.late {
 			stamp = e.stamp
 		}
 	}
@@ -135,14 +142,14 @@ func (c *Cache[V]) validateDead() error {
 	if last != c.deadTail {
 		return fmt.Errorf("%w: the chain of the dead does not end at its tail", errInvalid)
 	}
-	if s := c.spare; s != nil && (s.pins != 0 || s.captured || s.next != nil || s.prev != nil) {
+	if s := c.spare; s != nil && (s.pins != 0 || s.captured || s.late || s.next != nil || s.prev != nil) {
 		return fmt.Errorf("%w: the spare entry is in use", errInvalid)
 	}
 	return nil
 }
 
 func (c *Cache[V]) validateClosed() error {
-	if n := len(c.entries) + len(c.graphs) + c.unpinned.len + c.pinned.len; n > 0 || c.capture != nil || c.policy != (Policy{}) {
+	if n := len(c.entries) + len(c.graphs) + c.unpinned.len + c.pinned.len; n > 0 || c.capture != nil || c.policy != (Policy{}) || c.plain != 0 {
 		return fmt.Errorf("%w: a closed cache holds entries, graphs or a capture", errInvalid)
 	}
 	return c.validateDead()
