@@ -20,8 +20,8 @@ type property struct {
 	check  func(subject) error
 }
 
-// properties that both caches can be asked about. Each begins with the letter
-// by which the design lists it.
+// properties that both caches can be asked about. The letters number the faults:
+// the tests below have those that are missing here.
 var properties = []property{
 	{"A storing over a pinned key keeps the entry and its pins", policy(4), func(s subject) error {
 		if err := recorded(s, 1, words(1), 10); err != nil {
