@@ -37,6 +37,19 @@
 // Within a pool, slices for commands, slices for the host, and slices of each role lie on different pages,
 // so host-written and device-written bytes never share one.
 //
+// # Memory and budgets
+//
+// Each role has memory types fit for it, best first. A pool asks for pages of the best; when that is at its
+// budget or the driver has no more, empty pages are returned, the request is repeated once, smaller
+// pages are tried, and then the next type that the pool's [BudgetPolicy] allows. Room on better memory is used
+// before room on memory that was spilled to. No policy but [BudgetAllow] passes the budget of a heap, and
+// none its size.
+//
+// [DryRun] and [Manager.DryRun] tell what a layout would need, and [NewVirtual] makes a manager without
+// memory, for planning and measurement. [Manager.Map] is a picture of every page and slice, [Map.WriteSVG] draws it.
+//
+// # Infos
+//
 // Info slots are small and bound with a dynamic offset. A descriptor covers a
 // fixed range from there on, [Manager.InfoRange]; pages keep enough room at their end for it.
 //

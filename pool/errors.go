@@ -17,7 +17,7 @@ var (
 	ErrTooManyReferences = errors.New("pool: too many references on one slice")
 	// ErrBounds reports bytes outside a slice.
 	ErrBounds = errors.New("pool: range outside the slice")
-	// ErrNotHostWritable reports a host write to memory on which a flush
+	// ErrNotHostWritable reports a host write to memory that the host cannot see, or on which a flush
 	// could overwrite what the device wrote beside it.
 	ErrNotHostWritable = errors.New("pool: slice must not be written by the host")
 	// ErrInUse matches an [InUseError].
@@ -95,14 +95,14 @@ func (e *LeakError) Error() string {
 // Is matches [ErrLeak].
 func (e *LeakError) Is(target error) bool { return target == ErrLeak }
 
-// OutOfMemoryError says that no page could be had for a slice, after empty pages were returned and
-// smaller pages tried. It matches [ErrOutOfMemory] and unwraps to the
+// OutOfMemoryError says that no page could be had for a slice, after empty pages were returned, and
+// smaller pages and every memory type that the policy allows were tried. It matches [ErrOutOfMemory] and unwraps to the
 // driver's last answer, if the driver was asked at all. The manager remains usable.
 type OutOfMemoryError struct {
 	Wanted   uint64 // bytes asked for
 	InUse    uint64 // bytes that slices alive asked for
 	Reserved uint64 // bytes of all pages
-	Budget   uint64 // the most the pools may reserve; 0 when there is no such bound
+	Budget   uint64 // the bound that was met last: the pool's cap, or the budget of the heap; 0 when there is none
 	Pool     string // the last pool tried
 	Cause    error
 }

@@ -32,7 +32,13 @@ func (s Slice) Written(off, n uint64) error {
 	if off > size || n > size-off {
 		return fmt.Errorf("report %d bytes written at %d: %w of %d bytes", n, off, ErrBounds, size)
 	}
-	if p.mem.coherent || n == 0 {
+	if n == 0 || p == s.s.m.zero {
+		return nil
+	}
+	if !p.mem.visible {
+		return fmt.Errorf("report %d bytes written at %d: %w: the host cannot see this memory; write upload memory and copy it", n, off, ErrNotHostWritable)
+	}
+	if p.mem.coherent {
 		return nil
 	}
 	if !p.class.hostWritten() {

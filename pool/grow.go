@@ -42,102 +42,201 @@ func (m *Manager) tryAgain(size, want uint64, c class) (Slice, bool, error) {
 	return s, ok, nil
 }
 
-// grow makes a page for the slice. The pools that accept the size are tried in order. When the
-// driver has no memory, empty pages of all pools are returned and it is asked once
-// more; after that only smaller pages are asked for.
+// maxTypes is how many memory types Vulkan has at most.
+const maxTypes = 32
+
+// growth is the search for a page that is to hold one slice.
+type growth struct {
+	size, want uint64
+	class      class
+	cleaned    bool                 // empty pages were returned
+	least      [maxTypes + 1]uint64 // by type index + 1: the smallest page refused, less one; 0: none
+	fail       OutOfMemoryError
+}
+
+// grow makes a page for the slice. The pools that accept the size are tried in order, and for
+// each the memory types that its policy allows. When the driver has no memory, empty pages of
+// all pools are returned and it is asked once more; after that smaller pages are asked for,
+// then the next type, then the next pool.
 func (m *Manager) grow(size, want uint64, c class) (Slice, error) {
-	fail := &OutOfMemoryError{Wanted: size}
+	g := &growth{size: size, want: want, class: c, fail: OutOfMemoryError{Wanted: size}}
 	accepted := false
-	least := uint64(maxSize) // the smallest page that was refused
 	for i := 0; ; i++ {
-		m.mu.Lock()
-		list := m.list(c)
-		if i >= len(list) {
-			m.mu.Unlock()
-			break
-		}
-		p := list[i]
-		if !p.spec.accepts(want) {
-			m.mu.Unlock()
+		p, pl, s, state := m.plan(g, i, accepted)
+		switch state {
+		case planPlaced:
+			return s, nil
+		case planSkip:
 			continue
+		case planEnd:
+			if !accepted {
+				return Slice{}, m.tooLarge(want, c)
+			}
+			m.mu.Lock()
+			g.fail.InUse, g.fail.Reserved = m.total.inUse, m.reserved
+			m.mu.Unlock()
+			return Slice{}, &g.fail
 		}
 		accepted = true
-		fail.Pool = p.spec.Name
-		pageSize := m.planPage(p, want, c)
-		need := m.leastPage(p, want, c)
-		room := p.room()
-		warn := room < need && !p.warned
-		if warn {
-			p.warned = true
-		}
-		m.mu.Unlock()
-		if room < need {
-			fail.Budget = p.spec.Cap
-			if warn {
+		if pl.room < pl.need {
+			g.fail.Budget = p.spec.Cap
+			if pl.warn {
 				m.log.Warn("pool is full, spilling to the next",
 					slog.String("pool", p.spec.Name), slog.Uint64("cap", p.spec.Cap), slog.Uint64("wanted", size))
 			}
 			continue
 		}
-		if least <= need {
-			continue
+		for _, t := range m.allowed(p, c) {
+			if g.refused(t, pl.need) {
+				continue
+			}
+			s, err := m.growIn(g, p, t, pl)
+			var none *noMemoryError
+			switch {
+			case errors.Is(err, errReplaced):
+				return m.allocSlowly(size, want, c)
+			case errors.As(err, &none):
+				g.fail.Cause = none.cause
+			default:
+				return s, err
+			}
 		}
-		pageSize = min(pageSize, room&^(m.pageAlign()-1))
-		s, err := m.growIn(p, pageSize, need, size, want, c)
-		if errors.Is(err, errReplaced) {
-			return m.allocSlowly(size, want, c)
-		}
-		var oom *noMemoryError
-		if !errors.As(err, &oom) {
-			return s, err
-		}
-		fail.Cause = oom.cause
-		least = min(least, oom.least)
 	}
-	if !accepted {
-		return Slice{}, m.tooLarge(want, c)
+}
+
+// refused reports whether the type has refused a page as small as this.
+func (g *growth) refused(t memoryType, size uint64) bool {
+	n := g.least[t.index+1]
+	return n != 0 && n-1 <= size
+}
+
+// refuse notes that a type has no page of a size. What a budget or the number of allocations
+// refused, every type of that heap, or of the device, would.
+func (g *growth) refuse(m *Manager, t memoryType, size uint64, err error) {
+	note := func(t memoryType) {
+		if n := &g.least[t.index+1]; *n == 0 || size < *n-1 {
+			*n = size + 1
+		}
 	}
+	note(t)
+	var budget *vk.MemoryError
+	heap := errors.As(err, &budget)
+	device := tooMany(err)
+	for _, o := range m.kinds[g.class.role()].all {
+		if device || heap && o.heap == t.heap {
+			note(o)
+		}
+	}
+}
+
+type planState uint8
+
+const (
+	planGrow   planState = iota // ask for a page
+	planPlaced                  // the slice found room after all
+	planSkip                    // this pool does not take the size
+	planEnd                     // there is no such pool
+)
+
+// pagePlan is what is asked of a pool.
+type pagePlan struct {
+	need, size, room uint64
+	warn             bool // that the pool is full, for the first time
+}
+
+// plan looks at one pool of the layout. Where an earlier pool got no memory, room in the pages
+// of this one is better than an error.
+func (m *Manager) plan(g *growth, i int, spilling bool) (*subPool, pagePlan, Slice, planState) {
 	m.mu.Lock()
-	fail.InUse, fail.Reserved = m.total.inUse, m.reserved
-	m.mu.Unlock()
-	return Slice{}, fail
+	defer m.mu.Unlock()
+	list := m.list(g.class)
+	if i >= len(list) {
+		return nil, pagePlan{}, Slice{}, planEnd
+	}
+	p := list[i]
+	pl := pagePlan{need: m.leastPage(p, g.want, g.class)}
+	if !p.spec.accepts(g.want) || pl.need > m.largestPage() {
+		return nil, pagePlan{}, Slice{}, planSkip
+	}
+	if spilling {
+		if s, ok := m.fitIn(p, g.size, g.want, g.class); ok {
+			return nil, pagePlan{}, s, planPlaced
+		}
+	}
+	g.fail.Pool = p.spec.Name
+	pl.room = p.room()
+	pl.size = min(m.planPage(p, g.want, g.class), m.largestPage(), pl.room&^(m.pageAlign()-1))
+	pl.warn = pl.room < pl.need && !p.warned
+	p.warned = p.warned || pl.warn
+	return p, pl, Slice{}, planGrow
 }
 
-// noMemoryError says that the driver refused every page down to least bytes.
-type noMemoryError struct {
-	least uint64
-	cause error
+// largestPage is the most that one allocation of this device may have.
+func (m *Manager) largestPage() uint64 {
+	if n := m.limits.MaxMemoryAllocationSize; n > 0 {
+		return min(n, maxSize) &^ (m.pageAlign() - 1)
+	}
+	return maxSize
 }
 
-func (e *noMemoryError) Error() string {
-	return fmt.Sprintf("no page of %d bytes: %v", e.least, e.cause)
-}
+// noMemoryError says that one memory type has no page for the slice.
+type noMemoryError struct{ cause error }
+
+func (e *noMemoryError) Error() string { return fmt.Sprintf("no page: %v", e.cause) }
 
 // errReplaced says that the layout was replaced while a page was planned.
 var errReplaced = errors.New("pool: layout was replaced")
 
-// growIn makes a page in one pool, of pageSize bytes or, when memory is short, fewer, but not fewer than need.
-func (m *Manager) growIn(p *subPool, pageSize, need, size, want uint64, c class) (Slice, error) {
-	cleaned := false
+// heapShare is the part of a heap that a page of many slices has at most: on a small
+// heap large pages would leave room for few pools.
+const heapShare = 8
+
+// growIn makes a page in one pool and memory type, as large as planned or, when memory is short,
+// smaller, but not smaller than needed.
+func (m *Manager) growIn(g *growth, p *subPool, t memoryType, pl pagePlan) (Slice, error) {
+	size := pl.size
+	if p.spec.Kind == Sliced && t.heapSize > 0 {
+		size = min(size, max(pl.need, t.heapSize/heapShare&^(m.pageAlign()-1)))
+	}
 	for {
-		s, err := m.makePage(p, pageSize, size, want, c)
-		if err == nil || !outOfMemory(err) {
-			return s, err
+		s, err := m.makePage(g, p, t, size)
+		if err == nil {
+			return s, nil
 		}
-		if !cleaned {
-			cleaned = true
+		if unfit := errors.Is(err, vk.ErrUnsupported); unfit || !outOfMemory(err) {
+			if unfit {
+				err = &noMemoryError{cause: err}
+			}
+			return Slice{}, err
+		}
+		if !g.cleaned {
+			g.cleaned = true
 			m.Cleanup()
 			// Another goroutine, or the cleanup, may have left room in a page.
-			if s, ok, err := m.tryAgain(size, want, c); ok || err != nil {
+			if s, ok, err := m.tryAgain(g.size, g.want, g.class); ok || err != nil {
 				return s, err
 			}
 			continue
 		}
-		if pageSize <= need {
-			return Slice{}, &noMemoryError{least: pageSize, cause: err}
+		g.refuse(m, t, size, err)
+		if size <= pl.need || tooMany(err) {
+			if tooMany(err) {
+				g.refuse(m, t, 0, err)
+			}
+			g.fail.Budget = m.budgetOf(t, err)
+			return Slice{}, &noMemoryError{cause: err}
 		}
-		pageSize = max(need, (pageSize/2)&^(m.pageAlign()-1))
+		size = max(pl.need, (size/2)&^(m.pageAlign()-1))
 	}
+}
+
+// budgetOf returns the budget that a refusal was for.
+func (m *Manager) budgetOf(t memoryType, err error) uint64 {
+	var budget *vk.MemoryError
+	if errors.As(err, &budget) {
+		return budget.Budget
+	}
+	return m.src.usage(t.heap).Budget
 }
 
 // outOfMemory reports whether a smaller page, or fewer of them, could help.
@@ -146,8 +245,14 @@ func outOfMemory(err error) bool {
 	return errors.Is(err, vk.ErrOutOfDeviceMemory) || errors.Is(err, vk.ErrOutOfHostMemory) || errors.As(err, &limit)
 }
 
+// tooMany reports whether only fewer pages could help.
+func tooMany(err error) bool {
+	var limit *vk.LimitError
+	return errors.As(err, &limit) && limit.Name == "maxMemoryAllocationCount"
+}
+
 // makePage makes one page, without the lock while the driver works, and allocates the slice from it.
-func (m *Manager) makePage(p *subPool, pageSize, size, want uint64, c class) (Slice, error) {
+func (m *Manager) makePage(g *growth, p *subPool, t memoryType, pageSize uint64) (Slice, error) {
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
@@ -161,13 +266,17 @@ func (m *Manager) makePage(p *subPool, pageSize, size, want uint64, c class) (Sl
 		// Another goroutine took the room since it was planned. This says
 		// nothing about what the driver has.
 		m.mu.Unlock()
-		return Slice{}, &noMemoryError{least: maxSize, cause: fmt.Errorf("pool %q is full at its cap of %d bytes", p.spec.Name, p.spec.Cap)}
+		g.fail.Budget = p.spec.Cap
+		return Slice{}, &noMemoryError{cause: fmt.Errorf("pool %q is full at its cap of %d bytes", p.spec.Name, p.spec.Cap)}
 	}
 	p.claimed += pageSize
 	m.creating++
 	m.mu.Unlock()
 
-	mem, err := m.src.newMemory(vk.BufferSpec{Size: pageSize, Role: c.role(), Name: "pool " + p.spec.Name})
+	c := g.class
+	mem, err := m.src.newMemory(vk.BufferSpec{
+		Size: pageSize, Role: c.role(), MemoryTypes: t.mask(), Budget: p.spec.Budget.rule(), Name: "pool " + p.spec.Name,
+	})
 	if err == nil && m.opts.Touch == TouchAhead && mem.coherent {
 		// Not on other memory: dirty cache lines of the host could be
 		// written back over what the device writes later.
@@ -186,7 +295,8 @@ func (m *Manager) makePage(p *subPool, pageSize, size, want uint64, c class) (Sl
 		m.unlockAndClose()
 		return Slice{}, ErrClosed
 	}
-	pg, err := m.addPage(p, mem, c)
+	spilled := m.spilled(c.role(), t)
+	pg, err := m.addPage(p, mem, c, lotOf(mem.coherent, spilled))
 	if err != nil {
 		m.closing = append(m.closing, mem)
 		m.unlockAndClose()
@@ -195,13 +305,18 @@ func (m *Manager) makePage(p *subPool, pageSize, size, want uint64, c class) (Sl
 	var s Slice
 	ok := true
 	if p.spec.Kind == Exclusive {
-		s = m.place(pg, 0, size, pg.usable, 0, 0)
+		s = m.place(pg, 0, g.size, pg.usable, 0, 0)
 	} else {
-		s, ok = m.fitIn(p, size, want, c)
+		s, ok = m.fitIn(p, g.size, g.want, c)
 	}
+	warn := spilled && !p.warnedOf
+	p.warnedOf = p.warnedOf || warn
 	m.mu.Unlock()
+	if warn {
+		m.log.Warn("memory is used up, spilling to another kind", slog.String("pool", p.spec.Name), slog.Int("heap", mem.heap), slog.Uint64("page", pageSize))
+	}
 	if !ok {
-		return Slice{}, fmt.Errorf("pool: a new page of %d bytes does not hold a slice of %d", pageSize, want)
+		return Slice{}, fmt.Errorf("pool: a new page of %d bytes does not hold a slice of %d", pageSize, g.want)
 	}
 	return s, nil
 }
@@ -214,15 +329,15 @@ func touch(b []byte) {
 }
 
 // addPage puts fresh memory into a pool.
-func (m *Manager) addPage(p *subPool, mem memory, c class) (*page, error) {
-	pg := &page{mem: mem, class: c, pool: p, index: len(p.pages), touched: true}
+func (m *Manager) addPage(p *subPool, mem memory, c class, l lot) (*page, error) {
+	pg := &page{mem: mem, class: c, lot: l, pool: p, index: len(p.pages), touched: true}
 	if p.spec.Kind == Exclusive {
 		pg.usable = mem.size
-		if p.free[c] == nil {
-			p.free[c] = make(map[uint64]*page)
+		if p.free[c][l] == nil {
+			p.free[c][l] = make(map[uint64]*page)
 		}
 	} else {
-		a, err := m.arenaFor(p, c, mem.coherent)
+		a, err := m.arenaFor(p, c, l)
 		if err != nil {
 			return nil, err
 		}
@@ -241,19 +356,23 @@ func (m *Manager) addPage(p *subPool, mem memory, c class) (*page, error) {
 	p.reserved += mem.size
 	m.reserved += mem.size
 	m.pages++
-	p.stats.addPage(mem.size)
-	m.total.addPage(mem.size)
+	for len(m.byHeap) <= mem.heap {
+		m.byHeap = append(m.byHeap, 0)
+	}
+	m.byHeap[mem.heap] += mem.size
+	p.stats.addPage(pg)
+	m.total.addPage(pg)
 	return pg, nil
 }
 
 // arenaFor returns the arena of a class. On non-coherent memory that the host writes each slice has its
 // atoms to itself: the flush of one never covers bytes of another.
-func (m *Manager) arenaFor(p *subPool, c class, coherent bool) (*arena, error) {
-	if a := p.arenas[c][lot(coherent)]; a != nil {
+func (m *Manager) arenaFor(p *subPool, c class, l lot) (*arena, error) {
+	if a := p.arenas[c][l]; a != nil {
 		return a, nil
 	}
 	align := m.align
-	if !coherent && c.hostWritten() {
+	if l&incoherent != 0 && c.hostWritten() {
 		align = max(align, m.atom)
 	}
 	cut, err := tlsf.New(align)
@@ -261,7 +380,7 @@ func (m *Manager) arenaFor(p *subPool, c class, coherent bool) (*arena, error) {
 		return nil, err
 	}
 	a := &arena{cut: cut, align: align}
-	p.arenas[c][lot(coherent)] = a
+	p.arenas[c][l] = a
 	return a, nil
 }
 
@@ -284,7 +403,7 @@ func (m *Manager) tooLarge(want uint64, c class) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.list(c) {
-		e.Max = max(e.Max, p.spec.MaxSlice)
+		e.Max = max(e.Max, min(p.spec.MaxSlice, m.largestPage()))
 	}
 	return e
 }
@@ -297,7 +416,7 @@ func (m *Manager) removePage(pg *page) {
 		_ = pg.arena.cut.RemoveRegion(pg.area)
 		pg.arena.pages[pg.area] = nil
 	} else {
-		unlinkFree(p.free[pg.class], pg)
+		unlinkFree(p.free[pg.class][pg.lot], pg)
 	}
 	last := len(p.pages) - 1
 	p.pages[pg.index] = p.pages[last]
@@ -307,8 +426,9 @@ func (m *Manager) removePage(pg *page) {
 	p.reserved -= pg.mem.size
 	m.reserved -= pg.mem.size
 	m.pages--
-	p.stats.removePage(pg.mem.size)
-	m.total.removePage(pg.mem.size)
+	m.byHeap[pg.mem.heap] -= pg.mem.size
+	p.stats.removePage(pg)
+	m.total.removePage(pg)
 	kept := m.flushes[:0]
 	for _, f := range m.flushes {
 		if f.page != pg {

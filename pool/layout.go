@@ -47,6 +47,8 @@ type PoolSpec struct {
 	// Cap bounds the bytes of the pool's pages. A full pool spills to the next that accepts
 	// the size, and says so once in the log. Zero means no bound.
 	Cap uint64
+	// Budget says what happens when the memory that suits the pool best is used up.
+	Budget BudgetPolicy
 }
 
 // Layout is an ordered list of pools for each use; the first pool that accepts a size wins.
@@ -118,13 +120,13 @@ func defaultInfo() []PoolSpec {
 func (l Layout) complete() Layout {
 	def := SubSlices()
 	return Layout{
-		Pools:   completeList(l.Pools, def.Pools),
-		Staging: completeList(l.Staging, def.Staging),
-		Info:    completeList(l.Info, def.Info),
+		Pools:   completeList(l.Pools, def.Pools, BudgetFail),
+		Staging: completeList(l.Staging, def.Staging, BudgetSpill),
+		Info:    completeList(l.Info, def.Info, BudgetSpill),
 	}
 }
 
-func completeList(list, def []PoolSpec) []PoolSpec {
+func completeList(list, def []PoolSpec, budget BudgetPolicy) []PoolSpec {
 	if list == nil {
 		list = def
 	}
@@ -132,6 +134,9 @@ func completeList(list, def []PoolSpec) []PoolSpec {
 	for i, p := range list {
 		if p.Name == "" {
 			p.Name = fmt.Sprintf("%s-%d", p.Kind, i)
+		}
+		if p.Budget == BudgetDefault {
+			p.Budget = budget
 		}
 		switch p.Kind {
 		case Sliced:
@@ -180,6 +185,8 @@ func (p PoolSpec) validate() error {
 	switch {
 	case p.Kind != Sliced && p.Kind != Exclusive:
 		return fmt.Errorf("kind %d; want Sliced or Exclusive", p.Kind)
+	case p.Budget > BudgetAllow:
+		return fmt.Errorf("budget policy %d; want one of the constants", p.Budget)
 	case p.PageSize == 0:
 		return fmt.Errorf("has PageSize 0; want the size of a page")
 	case p.PageSize > maxSize || p.MaxPageSize > maxSize || p.MaxSlice > maxSize || p.Cap > maxSize:

@@ -51,11 +51,51 @@ func (x *machine) layouts() []Layout {
 		{
 			Pools: []PoolSpec{
 				{Name: "a", Kind: Sliced, PageSize: 16 * kib, MaxSlice: 4 * kib, Cap: 64 * kib},
-				{Name: "b", Kind: Exclusive, MaxSlice: 64 * kib, Cap: 128 * kib},
-				{Name: "c", Kind: Sliced, PageSize: 64 * kib, MaxPageSize: 256 * kib},
+				{Name: "b", Kind: Exclusive, MaxSlice: 64 * kib, Cap: 128 * kib, Budget: BudgetSpill},
+				{Name: "c", Kind: Sliced, PageSize: 64 * kib, MaxPageSize: 256 * kib, Budget: BudgetSpill},
 			},
 			Info: []PoolSpec{{Kind: Sliced, PageSize: 8 * kib, MaxSlice: 4 * kib}, {Kind: Exclusive}},
 		},
+		{
+			Pools:   []PoolSpec{{Kind: Sliced, PageSize: 32 * kib, MaxSlice: 16 * kib, Budget: BudgetAllow}, {Kind: Exclusive}},
+			Staging: []PoolSpec{{Kind: Sliced, PageSize: 16 * kib, Budget: BudgetFail}, {Kind: Exclusive, Budget: BudgetFail}},
+		},
+	}
+}
+
+// memories are none (one heap without end), and two kinds of device.
+func (x *machine) memories(t *rapid.T) []*virtual {
+	list := []*virtual{nil}
+	for _, info := range []vk.DeviceInfo{discrete(300*kib, 200*kib), withWindow(256*kib, 32*kib, 300*kib)} {
+		if !x.src.coherent {
+			for i := range info.MemoryTypes {
+				info.MemoryTypes[i].Flags &^= vk.HostCoherent
+			}
+		}
+		v, err := newVirtual(&info)
+		require.NoError(t, err)
+		list = append(list, v)
+	}
+	return list
+}
+
+// checkBudgets compares the books of the heaps, and the bounds of the policies.
+func (x *machine) checkBudgets(t *rapid.T, st Stats) {
+	v := x.src.budgets
+	if v == nil {
+		return
+	}
+	passes := slices.ContainsFunc(x.m.layout.Pools, func(p PoolSpec) bool { return p.Budget == BudgetAllow }) || len(x.m.orphans) > 0
+	for h, u := range v.heaps {
+		own := uint64(0)
+		if h < len(st.Heaps) {
+			own = st.Heaps[h]
+		}
+		require.Equal(t, u.Used, own, "heap %d", h)
+		require.LessOrEqual(t, own, u.Size)
+		if !passes {
+			require.LessOrEqual(t, own, u.Budget, "heap %d", h)
+		}
 	}
 }
 
@@ -171,6 +211,8 @@ func (x *machine) check(t *rapid.T) {
 	require.Equal(t, bytes, st.Total.InUse)
 	require.Equal(t, [2]int{graphs, caches}, [2]int{st.HeldByGraph, st.HeldByCache})
 	require.Equal(t, len(x.src.open), st.Total.Pages)
+	x.checkBudgets(t, st)
+	x.checkMap(t, st)
 	require.Equal(t, x.src.bytes, st.Total.Reserved)
 	for _, b := range x.busy {
 		if b.serial > x.tl.driver.Load() || b.other > x.other.driver.Load() {
@@ -185,6 +227,7 @@ func TestStateMachine(t *testing.T) {
 		x.src.coherent = rapid.Bool().Draw(t, "coherent")
 		x.src.limit = rapid.SampledFrom([]uint64{0, 256 * kib, 600 * kib}).Draw(t, "limit")
 		x.src.unbacked = true
+		x.src.budgets = rapid.SampledFrom(x.memories(t)).Draw(t, "memory")
 		limits := vk.Limits{
 			MinStorageBufferAlignment: uint64(1) << rapid.IntRange(2, 8).Draw(t, "align"),
 			NonCoherentAtomSize:       uint64(1) << rapid.IntRange(0, 8).Draw(t, "atom"),
@@ -267,7 +310,9 @@ func TestStateMachine(t *testing.T) {
 				n := rapid.Uint64Range(1, ms.size-off).Draw(t, "n")
 				err := ms.s.Written(off, n)
 				switch {
-				case x.src.coherent:
+				case !ms.s.s.page.mem.visible:
+					require.ErrorIs(t, err, ErrNotHostWritable)
+				case ms.s.Coherent():
 					require.NoError(t, err)
 				case !ms.class.hostWritten():
 					require.ErrorIs(t, err, ErrNotHostWritable)
@@ -285,6 +330,35 @@ func TestStateMachine(t *testing.T) {
 		})
 		x.finish(t)
 	})
+}
+
+// checkMap draws the pages and finds every byte of them, and every slice.
+func (x *machine) checkMap(t *rapid.T, st Stats) {
+	mp := x.m.Map()
+	require.NoError(t, mp.Validate())
+	var got, want struct {
+		reserved, inUse, padding, waiting uint64
+		slices, released                  int
+	}
+	for _, p := range mp.Pools {
+		for _, pg := range p.Pages {
+			got.reserved += pg.Size
+			for _, r := range pg.Ranges {
+				switch {
+				case r.State.Alive():
+					got.slices++
+					got.inUse += r.Asked
+					got.padding += r.Size - r.Asked
+				case r.State == RangeWaiting:
+					got.released++
+					got.waiting += r.Size
+				}
+			}
+		}
+	}
+	want.reserved, want.inUse, want.padding, want.waiting = st.Total.Reserved, st.Total.InUse, st.Total.Padding, st.Total.WaitingBytes
+	want.slices, want.released = st.Total.Slices-x.m.zero.live, st.Total.Waiting
+	require.Equal(t, want, got)
 }
 
 // flush takes what is pending. The fakes have no buffers to tell pages apart,

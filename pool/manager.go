@@ -14,7 +14,8 @@ import (
 // Device is what a manager needs of a device. *vk.Device is one.
 type Device interface {
 	NewBuffer(vk.BufferSpec) (*vk.Buffer, error)
-	Limits() *vk.Limits
+	Info() vk.DeviceInfo
+	HeapUsages() []vk.HeapUsage
 }
 
 var _ Device = (*vk.Device)(nil)
@@ -90,6 +91,7 @@ type Manager struct {
 	src    source
 	tl     Timeline
 	limits vk.Limits
+	kinds  [roles]kinds
 	log    *slog.Logger
 	opts   Options
 	now    func() time.Time
@@ -103,7 +105,8 @@ type Manager struct {
 	orphans []*subPool
 	zero    *page // where slices without bytes lie
 
-	unused *slot // slots to use again
+	chunks [][]slot // all slots
+	unused *slot    // slots to use again
 	wheel  wheel
 	foreign
 	flushes     []pendingFlush
@@ -116,6 +119,7 @@ type Manager struct {
 	heldByCache int
 	total       counters
 	reserved    uint64
+	byHeap      []uint64 // bytes of pages
 	pages       int
 	lastSweep   time.Time
 	stacks      stacks
@@ -126,11 +130,8 @@ func New(dev Device, tl Timeline, o Options) (*Manager, error) {
 	if dev == nil || tl == nil {
 		return nil, errors.New("pool: New wants a device and a timeline")
 	}
-	limits := dev.Limits()
-	if limits == nil {
-		return nil, errors.New("pool: the device tells no limits")
-	}
-	return newManager(device{dev}, *limits, tl, o)
+	info := dev.Info()
+	return newManager(device{dev, info}, info.Limits, tl, o)
 }
 
 func newManager(src source, limits vk.Limits, tl Timeline, o Options) (*Manager, error) {
@@ -150,8 +151,10 @@ func newManager(src source, limits vk.Limits, tl Timeline, o Options) (*Manager,
 	if o.IdlePeriod == 0 {
 		o.IdlePeriod = DefaultIdlePeriod
 	}
-	m := &Manager{src: src, tl: tl, limits: limits, log: o.Logger, opts: o, now: time.Now, align: align, atom: atom}
-	m.zero = &page{mem: memory{coherent: true}, pool: &subPool{}}
+	m := &Manager{
+		src: src, tl: tl, limits: limits, kinds: kindsOf(src), log: o.Logger, opts: o, now: time.Now, align: align, atom: atom,
+	}
+	m.zero = &page{mem: memory{coherent: true, visible: true}, pool: &subPool{}}
 	m.lastSweep = m.now()
 	m.build(o.Layout)
 	return m, nil
@@ -296,7 +299,7 @@ func (m *Manager) fitIn(p *subPool, size, want uint64, c class) (Slice, bool) {
 	if p.spec.Kind == Exclusive {
 		return m.fitExclusive(p, size, want, c)
 	}
-	for _, a := range &p.arenas[c] {
+	for _, a := range &p.arenas[c] { // by lot, the better first
 		if a == nil {
 			continue
 		}
@@ -311,22 +314,24 @@ func (m *Manager) fitIn(p *subPool, size, want uint64, c class) (Slice, bool) {
 }
 
 func (m *Manager) fitExclusive(p *subPool, size, want uint64, c class) (Slice, bool) {
-	free := p.free[c]
-	if free == nil {
-		return Slice{}, false
-	}
-	key := m.exclusivePage(p, want)
-	pg := free[key]
-	if pg == nil {
-		// Pages made when memory was short have no room to spare.
-		key = m.exactPage(want)
-		if pg = free[key]; pg == nil {
-			return Slice{}, false
+	for _, free := range &p.free[c] {
+		if free == nil {
+			continue
+		}
+		key := m.exclusivePage(p, want)
+		pg := free[key]
+		if pg == nil {
+			// Pages made when memory was short have no room to spare.
+			key = m.exactPage(want)
+			pg = free[key]
+		}
+		if pg != nil {
+			free[key] = pg.nextFree
+			pg.nextFree = nil
+			return m.place(pg, 0, size, pg.usable, pg.stamp, 0), true
 		}
 	}
-	free[key] = pg.nextFree
-	pg.nextFree = nil
-	return m.place(pg, 0, size, pg.usable, pg.stamp, 0), true
+	return Slice{}, false
 }
 
 // pageAlign is what page sizes are multiples of, so that a flush rounded to atoms stays inside the page.
@@ -378,6 +383,7 @@ const slotChunk = 256
 func (m *Manager) newSlot() *slot {
 	if m.unused == nil {
 		chunk := make([]slot, slotChunk)
+		m.chunks = append(m.chunks, chunk)
 		for i := range chunk {
 			chunk[i].m = m
 			chunk[i].page = m.zero

@@ -10,13 +10,12 @@ import (
 type class uint8
 
 const (
-	classCommands  class = iota // device memory, written by commands
-	classHost                   // device memory, written by the host
-	classUpload                 // staging, written by the host
-	classReadback               // staging, read by the host
-	classInfo                   // info slots, written by the host
-	classCount                  // how many there are
-	pagesInTwoLots = 2          // coherent, non-coherent
+	classCommands class = iota // device memory, written by commands
+	classHost                  // device memory, written by the host
+	classUpload                // staging, written by the host
+	classReadback              // staging, read by the host
+	classInfo                  // info slots, written by the host
+	classCount                 // how many there are
 )
 
 func (c class) role() vk.MemoryRole {
@@ -42,37 +41,11 @@ func (c class) hostWritten() bool { return c == classHost || c == classUpload ||
 // hostTouched reports whether the host maps the slices of the class.
 func (c class) hostTouched() bool { return c != classCommands }
 
-// memory is one buffer as the pages see it. The tests of bookkeeping make
-// it without a device.
-type memory struct {
-	buf      *vk.Buffer
-	id       uint64
-	size     uint64
-	mapped   []byte
-	coherent bool
-	close    func()
-}
-
-// source makes memory.
-type source interface {
-	newMemory(spec vk.BufferSpec) (memory, error)
-}
-
-// device makes memory on a device.
-type device struct{ dev Device }
-
-func (d device) newMemory(spec vk.BufferSpec) (memory, error) {
-	b, err := d.dev.NewBuffer(spec)
-	if err != nil {
-		return memory{}, err
-	}
-	return memory{buf: b, id: b.ID(), size: spec.Size, mapped: b.Mapped(), coherent: b.Coherent(), close: b.Close}, nil
-}
-
 // page is one buffer and what is known of it.
 type page struct {
 	mem   memory
 	class class
+	lot   lot
 	pool  *subPool
 	arena *arena      // sliced pages
 	area  tlsf.Region // sliced pages
@@ -107,12 +80,13 @@ type arena struct {
 type subPool struct {
 	spec     PoolSpec
 	pages    []*page
-	arenas   [classCount][pagesInTwoLots]*arena
-	free     [classCount]map[uint64]*page // exclusive pages by size
-	reserved uint64                       // bytes of pages
-	claimed  uint64                       // bytes of pages being made
-	orphan   bool                         // replaced; its pages go when they are empty
-	warned   bool
+	arenas   [classCount][lotCount]*arena
+	free     [classCount][lotCount]map[uint64]*page // exclusive pages by size
+	reserved uint64                                 // bytes of pages
+	claimed  uint64                                 // bytes of pages being made
+	orphan   bool                                   // replaced; its pages go when they are empty
+	warned   bool                                   // that it is full
+	warnedOf bool                                   // the memory it spilled to
 	stats    counters
 }
 
@@ -127,9 +101,22 @@ func (p *subPool) room() uint64 {
 	return 0
 }
 
-func lot(coherent bool) int {
-	if coherent {
-		return 0
+// lot is what the pages of one pool and class may still differ in. Slices come from the first
+// lot that has room: memory that was spilled to is used when the better is full.
+type lot uint8
+
+const (
+	incoherent lot = 1 << iota
+	spilledTo
+	lotCount = 4
+)
+
+func lotOf(coherent, spilled bool) (l lot) {
+	if !coherent {
+		l |= incoherent
 	}
-	return 1
+	if spilled {
+		l |= spilledTo
+	}
+	return l
 }

@@ -170,7 +170,8 @@ func (m *Manager) freeRange(sl *slot, stamp uint64) {
 		// The block is in use by construction; Validate would tell otherwise.
 		_ = p.arena.cut.Free(sl.block, stamp)
 	} else {
-		p.pool.free[p.class][p.usable], p.nextFree = p, p.pool.free[p.class][p.usable]
+		free := p.pool.free[p.class][p.lot]
+		free[p.usable], p.nextFree = p, free[p.usable]
 	}
 	if p.pool.orphan && p.empty() {
 		m.orphansRipe = true

@@ -123,6 +123,19 @@ func (s Slice) Size() uint64 {
 	return size
 }
 
+// Page returns a number that tells the pages of a manager apart: the [vk.Buffer.ID] of the buffer where
+// there is one, 0 for a slice that lies on no page or is not alive.
+func (s Slice) Page() uint64 {
+	if s.s == nil {
+		return 0
+	}
+	id := s.s.page.mem.id
+	if s.s.gen.Load() != s.gen {
+		return 0
+	}
+	return id
+}
+
 // Role returns the kind of memory of the slice.
 func (s Slice) Role() vk.MemoryRole {
 	if !s.Valid() {

@@ -3,6 +3,7 @@ package pool
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,6 +11,7 @@ import (
 type counters struct {
 	slices, waiting, pages               int
 	inUse, padding, held, reserved       uint64
+	spilled                              uint64
 	peakSlices                           int
 	peakInUse, peakReserved, largestSize uint64
 }
@@ -32,15 +34,21 @@ func (c *counters) remove(size, span uint64) {
 func (c *counters) wait(span uint64)        { c.waiting++; c.held += span }
 func (c *counters) stopWaiting(span uint64) { c.waiting--; c.held -= span }
 
-func (c *counters) addPage(size uint64) {
+func (c *counters) addPage(pg *page) {
 	c.pages++
-	c.reserved += size
+	c.reserved += pg.mem.size
+	if pg.lot&spilledTo != 0 {
+		c.spilled += pg.mem.size
+	}
 	c.peakReserved = max(c.peakReserved, c.reserved)
 }
 
-func (c *counters) removePage(size uint64) {
+func (c *counters) removePage(pg *page) {
 	c.pages--
-	c.reserved -= size
+	c.reserved -= pg.mem.size
+	if pg.lot&spilledTo != 0 {
+		c.spilled -= pg.mem.size
+	}
 }
 
 // Counts are the statistics of one pool, or of all of them. Sizes are bytes.
@@ -51,6 +59,7 @@ type Counts struct {
 	Waiting      int    `json:"waiting"`       // released slices that wait for their serials
 	WaitingBytes uint64 `json:"waiting_bytes"` // their ranges
 	Reserved     uint64 `json:"reserved"`      // of all pages
+	Spilled      uint64 `json:"spilled"`       // of pages in memory that is not the best for their role
 	Pages        int    `json:"pages"`
 	PeakSlices   int    `json:"peak_slices"`
 	PeakInUse    uint64 `json:"peak_in_use"`
@@ -61,7 +70,7 @@ type Counts struct {
 func (c *counters) counts() Counts {
 	return Counts{
 		Slices: c.slices, InUse: c.inUse, Padding: c.padding, Waiting: c.waiting, WaitingBytes: c.held,
-		Reserved: c.reserved, Pages: c.pages, PeakSlices: c.peakSlices, PeakInUse: c.peakInUse,
+		Reserved: c.reserved, Spilled: c.spilled, Pages: c.pages, PeakSlices: c.peakSlices, PeakInUse: c.peakInUse,
 		PeakReserved: c.peakReserved, Largest: c.largestSize,
 	}
 }
@@ -81,6 +90,7 @@ type Stats struct {
 	Total       Counts      `json:"total"`
 	HeldByGraph int         `json:"held_by_graph"`
 	HeldByCache int         `json:"held_by_cache"`
+	Heaps       []uint64    `json:"heaps"` // bytes of pages in each of the device's heaps
 	Pools       []PoolStats `json:"pools"`
 }
 
@@ -88,7 +98,11 @@ type Stats struct {
 func (m *Manager) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := Stats{Total: m.total.counts(), HeldByGraph: m.heldByGraph, HeldByCache: m.heldByCache}
+	return m.stats()
+}
+
+func (m *Manager) stats() Stats {
+	s := Stats{Total: m.total.counts(), HeldByGraph: m.heldByGraph, HeldByCache: m.heldByCache, Heaps: slices.Clone(m.byHeap)}
 	m.eachPool(func(p *subPool) {
 		s.Pools = append(s.Pools, PoolStats{
 			Name: p.spec.Name, Kind: p.spec.Kind.String(), Replaced: p.orphan, Counts: p.stats.counts(),
@@ -97,12 +111,13 @@ func (m *Manager) Stats() Stats {
 	return s
 }
 
-// String returns a table, one line a pool.
+// String returns a table, one line a pool and one for all.
 func (s Stats) String() string {
+	const head, line = "%-20s %8s %14s %12s %8s %14s %6s %14s %14s %14s\n", "%-20s %8d %14d %12d %8d %14d %6d %14d %14d %14d\n"
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-18s %8s %14s %12s %8s %14s %6s\n", "pool", "slices", "in use", "padding", "waiting", "reserved", "pages")
+	fmt.Fprintf(&b, head, "pool", "slices", "in use", "padding", "waiting", "reserved", "pages", "peak in use", "peak reserved", "largest")
 	row := func(name string, c Counts) {
-		fmt.Fprintf(&b, "%-18s %8d %14d %12d %8d %14d %6d\n", name, c.Slices, c.InUse, c.Padding, c.Waiting, c.Reserved, c.Pages)
+		fmt.Fprintf(&b, line, name, c.Slices, c.InUse, c.Padding, c.Waiting, c.Reserved, c.Pages, c.PeakInUse, c.PeakReserved, c.Largest)
 	}
 	for _, p := range s.Pools {
 		name := p.Name
@@ -112,8 +127,8 @@ func (s Stats) String() string {
 		row(name, p.Counts)
 	}
 	row("total", s.Total)
-	fmt.Fprintf(&b, "peaks: %d slices, %d bytes in use, %d reserved; held by graphs %d, by caches %d\n",
-		s.Total.PeakSlices, s.Total.PeakInUse, s.Total.PeakReserved, s.HeldByGraph, s.HeldByCache)
+	fmt.Fprintf(&b, "held by graphs %d, by caches %d; %d bytes wait, %d spilled; reserved by heap %v\n",
+		s.HeldByGraph, s.HeldByCache, s.Total.WaitingBytes, s.Total.Spilled, s.Heaps)
 	return b.String()
 }
 

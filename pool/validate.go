@@ -1,6 +1,9 @@
 package pool
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Validate checks every invariant of the manager and returns the first that does not hold. It visits every
 // page; it is meant for tests and for a damage report.
@@ -21,11 +24,15 @@ func (m *Manager) Validate() error {
 	type sums struct {
 		slices, waiting, pages         int
 		inUse, padding, held, reserved uint64
+		spilled                        uint64
 	}
-	got := sums{m.total.slices, m.total.waiting, m.total.pages, m.total.inUse, m.total.padding, m.total.held, m.total.reserved}
-	want := sums{total.slices, total.waiting, total.pages, total.inUse, total.padding, total.held, total.reserved}
+	got := sums{m.total.slices, m.total.waiting, m.total.pages, m.total.inUse, m.total.padding, m.total.held, m.total.reserved, m.total.spilled}
+	want := sums{total.slices, total.waiting, total.pages, total.inUse, total.padding, total.held, total.reserved, total.spilled}
 	if got != want {
 		return fmt.Errorf("pool: totals %+v, pools add up to %+v", got, want)
+	}
+	if err := m.validateHeaps(); err != nil {
+		return err
 	}
 	if m.pages != total.pages || m.reserved != total.reserved {
 		return fmt.Errorf("pool: %d pages of %d bytes, pools have %d of %d", m.pages, m.reserved, total.pages, total.reserved)
@@ -46,7 +53,7 @@ func (m *Manager) Validate() error {
 		return fmt.Errorf("pool: %d slots wait, counters say %d and %d", waiting, m.total.waiting, m.wheel.count)
 	}
 	for _, f := range m.flushes {
-		if f.lo >= f.hi || f.hi > f.page.mem.size || f.page.mem.coherent || !f.page.class.hostWritten() {
+		if f.lo >= f.hi || f.hi > f.page.mem.size || f.page.mem.coherent || !f.page.mem.visible || !f.page.class.hostWritten() {
 			return fmt.Errorf("pool: pending flush [%d,%d) of a page of %d bytes", f.lo, f.hi, f.page.mem.size)
 		}
 	}
@@ -78,6 +85,12 @@ func (m *Manager) validatePool(p *subPool, total *counters) error {
 		sum.waiting += pg.waiting
 		sum.inUse += pg.bytes
 		sum.reserved += pg.mem.size
+		if pg.lot&spilledTo != 0 {
+			sum.spilled += pg.mem.size
+			if p.spec.Budget != BudgetSpill {
+				return fmt.Errorf("pool %q: page %d lies in memory that the policy %q does not allow", p.spec.Name, i, p.spec.Budget)
+			}
+		}
 		sum.pages++
 	}
 	if err := m.validateFree(p); err != nil {
@@ -95,7 +108,7 @@ func (m *Manager) validatePool(p *subPool, total *counters) error {
 	}
 	s := p.stats
 	if s.slices != sum.slices || s.waiting != sum.waiting || s.inUse != sum.inUse || s.reserved != sum.reserved ||
-		s.pages != sum.pages || p.reserved != sum.reserved {
+		s.pages != sum.pages || s.spilled != sum.spilled || p.reserved != sum.reserved {
 		return fmt.Errorf("pool %q: counters %+v, pages add up to %+v", p.spec.Name, s, sum)
 	}
 	if p.spec.Cap > 0 && p.reserved+p.claimed > p.spec.Cap {
@@ -108,6 +121,16 @@ func (m *Manager) validatePool(p *subPool, total *counters) error {
 	total.padding += s.padding
 	total.held += s.held
 	total.reserved += s.reserved
+	total.spilled += s.spilled
+	return nil
+}
+
+func (m *Manager) validateHeaps() error {
+	sum := make([]uint64, len(m.byHeap))
+	m.eachPage(func(pg *page) { sum[pg.mem.heap] += pg.mem.size })
+	if !slices.Equal(sum, m.byHeap) {
+		return fmt.Errorf("pool: %v bytes reserved by heap, pages add up to %v", m.byHeap, sum)
+	}
 	return nil
 }
 
@@ -116,14 +139,16 @@ func (m *Manager) validateFree(p *subPool) error {
 		return nil
 	}
 	listed := 0
-	for c, free := range p.free {
-		for size, pg := range free {
-			for ; pg != nil; pg = pg.nextFree {
-				if !pg.empty() || pg.usable != size || int(pg.class) != c {
-					return fmt.Errorf("pool %q: page of %d bytes with %d slices is listed as free with size %d", p.spec.Name, pg.usable, pg.live, size)
-				}
-				if listed++; listed > len(p.pages) {
-					return fmt.Errorf("pool %q: list of free pages has a cycle", p.spec.Name)
+	for c := range p.free {
+		for l, free := range p.free[c] {
+			for size, pg := range free {
+				for ; pg != nil; pg = pg.nextFree {
+					if !pg.empty() || pg.usable != size || int(pg.class) != c || int(pg.lot) != l {
+						return fmt.Errorf("pool %q: page of %d bytes with %d slices is listed as free with size %d", p.spec.Name, pg.usable, pg.live, size)
+					}
+					if listed++; listed > len(p.pages) {
+						return fmt.Errorf("pool %q: list of free pages has a cycle", p.spec.Name)
+					}
 				}
 			}
 		}

@@ -88,7 +88,9 @@ const (
 const budgetPercent = 80
 
 // Budget is what may be used of the heap when the driver tells no budget.
-func (h Heap) Budget() uint64 { return h.Size / 100 * budgetPercent }
+func (h Heap) Budget() uint64 {
+	return h.Size/100*budgetPercent + h.Size%100*budgetPercent/100
+}
 
 // memoryAccount counts what was allocated through the device, since drivers differ in
 // what they do when a heap or the number of allocations is overdrawn.

@@ -332,14 +332,15 @@ func (a *Allocator) LargestFree() uint64 {
 // Granule returns the granule that the allocator was created with.
 func (a *Allocator) Granule() uint64 { return a.granule }
 
-// Walk calls f for each range of a region, in order of offset, until f returns false.
-func (a *Allocator) Walk(r Region, f func(off, size uint64, used bool) bool) {
+// Walk calls f for each range of a region, in order of offset, until f returns false. The stamp is
+// that of [Allocator.Range].
+func (a *Allocator) Walk(r Region, f func(off, size uint64, used bool, stamp uint64) bool) {
 	if !a.exists(r) {
 		return
 	}
 	for i := a.regions[r].first; i != 0; i = a.nodes[i].next {
 		nd := &a.nodes[i]
-		if !f(nd.off<<a.shift, nd.size<<a.shift, nd.state == nodeUsed) {
+		if !f(nd.off<<a.shift, nd.size<<a.shift, nd.state == nodeUsed, nd.stamp) {
 			return
 		}
 	}

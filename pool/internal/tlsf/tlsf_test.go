@@ -146,12 +146,12 @@ func TestWalkVisitsEveryRange(t *testing.T) {
 	require.True(t, ok)
 	require.NoError(t, a.Free(first, 0))
 	var got []string
-	a.Walk(rs[0], func(off, size uint64, used bool) bool {
+	a.Walk(rs[0], func(off, size uint64, used bool, _ uint64) bool {
 		got = append(got, fmt.Sprintln(off, size, used))
 		return len(got) < 2
 	})
 	require.Equal(t, []string{"0 32 false\n", "32 16 true\n"}, got)
-	a.Walk(99, func(uint64, uint64, bool) bool { t.Error("no such region"); return false })
+	a.Walk(99, func(uint64, uint64, bool, uint64) bool { t.Error("no such region"); return false })
 }
 
 func TestManyRegions(t *testing.T) {
