@@ -61,8 +61,14 @@ uint apply(uint a, uint b) {
     case 8u: return ordered && ka == kb ? 0u : 1u;
     case 9u: return ordered && ka < kb ? 1u : 0u;
     case 10u: return ordered && ka <= kb ? 1u : 0u;
-    case 11u: return isNaN(a) ? floatBitsToUint(x) | 0x00400000u : // silu(a)·b
-            floatBitsToUint(a > 0xc2d00000u ? 0.0 * y : x / (1.0 + exp(-x)) * y);
+    case 11u: // silu(a)·b
+        if (isNaN(a) || isNaN(b)) {
+            return QNAN;
+        }
+        if (a > 0xc2d00000u) { // silu underflows to 0, which makes a NaN of an infinity
+            return (b & 0x7fffffffu) == INF ? QNAN : 0u;
+        }
+        return floatBitsToUint(x / (1.0 + exp(-x)) * y);
     case 12u: return ka > 0x80000000u ? b : 0u; // b where a > 0, NaN included
     case 13u: return a + b;
     case 14u: return a - b;

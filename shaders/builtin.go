@@ -17,19 +17,6 @@ var binaries embed.FS
 // In the bounds u is 2⁻²⁴ on a device that rounds to nearest and 2⁻²³ on one that
 // does not: Vulkan demands correct rounding, not its direction.
 var (
-	// Sum: out = Σ x over every axis where out has extent 1 and x has not. The
-	// ranks are equal, or out has one element and takes the whole sum. The error
-	// is at most (106 + n/32768)·u·Σ|x| for n summands, as long as no partial
-	// sum overflows; NaN and infinities propagate. The order of additions depends
-	// only on shapes, strides and the workgroup size, so equal launches give
-	// equal bits. A sum over nothing is 0.
-	Sum = builtin("sum", "sum", KernelSpec{
-		Params: []Param{
-			{Name: "x", DType: Float32, Access: Read, Binding: 1},
-			{Name: "out", DType: Float32, Access: Write, Binding: 2},
-		},
-		Plan: planSum, Grid: FoldedGrid, Spec: lineWorkgroup,
-	})
 	// MatMul: out = a @ b. The last two axes are the matrices ([M K], [K N] and
 	// [M N], any strides), the axes before them a batch, broadcast to out's. The
 	// error of an element is at most (K+1)·u·Σ|a·b|, as long as no partial sum

@@ -34,7 +34,7 @@ func TestSumSharesItsGroup(t *testing.T) {
 		for _, outputs := range []int{1, 2, 31, 1000, 1 << 20} {
 			for _, length := range []int{0, 1, 7, 100, 5000, 1 << 24} {
 				for _, strides := range [][2]int{{1, 64}, {64, 1}, {maxIndex, 1}, {1, maxIndex}, {1, 1}} {
-					lanes, order := sumLanes(size, outputs, length, strides[0], strides[1])
+					lanes, order := sumLanes(Coalesced, size, outputs, length, strides[0], strides[1])
 					require.Positive(t, lanes)
 					require.LessOrEqual(t, lanes, size)
 					require.Zero(t, lanes&(lanes-1))
@@ -44,10 +44,10 @@ func TestSumSharesItsGroup(t *testing.T) {
 			}
 		}
 	}
-	lanes, _ := sumLanes(256, 1, 1<<20, maxIndex, 1)
+	lanes, _ := sumLanes(Coalesced, 256, 1, 1<<20, maxIndex, 1)
 	require.Equal(t, 256, lanes, "one long sum takes the whole group")
-	lanes, _ = sumLanes(256, 1<<20, 1<<10, 1, 1<<20)
+	lanes, _ = sumLanes(Coalesced, 256, 1<<20, 1<<10, 1, 1<<20)
 	require.Equal(t, 1, lanes, "many sums along the outer axis take an invocation each")
-	lanes, _ = sumLanes(256, 8, 1<<20, 1, 8)
+	lanes, _ = sumLanes(Coalesced, 256, 8, 1<<20, 1, 8)
 	require.Equal(t, 32, lanes, "few sums share the group and read side by side")
 }

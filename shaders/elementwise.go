@@ -64,10 +64,10 @@ var (
 	Mul = builtin("mul", "mul", elementwise2())
 	// Div: out = a / b, 5u for |b| within 2^±126.
 	Div = operation("div", "binary", opDiv, elementwise2())
-	// Min: out is the lesser of a and b, bit for bit; NaN if one of them is.
-	Min = operation("min", "binary", opMin, elementwise2())
-	// Max: as Min.
-	Max = operation("max", "binary", opMax, elementwise2())
+	// Minimum: out is the lesser of a and b, bit for bit; NaN if one of them is.
+	Minimum = operation("minimum", "binary", opMin, elementwise2())
+	// Maximum: as Minimum.
+	Maximum = operation("maximum", "binary", opMax, elementwise2())
 	// Pow: out = a^b. With t = b·log2|a| the error is (8 + 12|t| + 8|b|)u. Negative a
 	// wants a whole b and gives NaN otherwise; infinities, zeros and b = 0 as C's pow.
 	Pow = operation("pow", "binary", opPow, elementwise2())

@@ -88,10 +88,11 @@ var bodies = map[*shaders.Kernel]func(*machine, uint32){
 		}
 		return x[2]
 	}),
-	shaders.Sum:    (*machine).sum,
-	shaders.MatMul: (*machine).matmul,
-	shaders.Fill:   (*machine).fill,
-	shaders.Nop:    func(*machine, uint32) {},
+	shaders.Sum:      (*machine).sum,
+	shaders.SumParts: (*machine).sum,
+	shaders.MatMul:   (*machine).matmul,
+	shaders.Fill:     (*machine).fill,
+	shaders.Nop:      func(*machine, uint32) {},
 }
 
 // run executes a plan. The data of operands is changed in place.
@@ -180,7 +181,7 @@ func (m *machine) iota(g uint32) {
 func (m *machine) sum(g uint32) {
 	outputs, length, lanes := m.info[0], m.info[1], m.info[2]
 	perGroup := m.wg[0] / lanes
-	o, next := m.view(4)
+	o, next := m.view(6)
 	x, next := m.view(next)
 	red, _ := m.view(next)
 	part := make([]float32, m.wg[0])
@@ -191,6 +192,12 @@ func (m *machine) sum(g uint32) {
 				continue
 			}
 			ix := x.offset + x.at(out, x.rank)
+			length, base := length, out*m.info[4]
+			if base >= m.info[5] {
+				length = 0
+			} else {
+				length = min(length, m.info[5]-base)
+			}
 			var total float32
 			for i := lane; i < length; {
 				var s2 float32
@@ -199,7 +206,7 @@ func (m *machine) sum(g uint32) {
 					for k1 := 0; k1 < 32 && i < length; k1++ {
 						var s0 float32
 						for k0 := 0; k0 < 32 && i < length; k0++ {
-							s0 += m.load(1, ix+red.at(i, red.rank))
+							s0 += m.load(1, ix+red.at(base+i, red.rank))
 							i += lanes
 						}
 						s1 += s0

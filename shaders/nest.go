@@ -52,6 +52,15 @@ func (n *nest) axis(extent int, strides ...int) {
 	n.rank++
 }
 
+// pop takes the last axis away.
+func (n *nest) pop() (extent int, strides [maxTensors]int) {
+	n.rank--
+	for t := range n.tensors {
+		strides[t] = n.stride[t][n.rank]
+	}
+	return n.shape[n.rank], strides
+}
+
 // normalise drops axes of extent 1, makes tensor 0's strides positive, orders
 // the axes by them, largest first, and joins neighbours that step as one. The
 // set of (element of tensor 0, element of tensor 1, …) it walks stays the same.
@@ -150,4 +159,8 @@ func shapeError(i int, want string, found *Layout) error {
 	return &OperandError{Index: i, Problem: BadShape, Want: want, Found: shapeOf(found)}
 }
 
-func shapeOf(l *Layout) string { return fmt.Sprint(l.Shape[:l.Rank]) }
+// shapeOf copies, so that no caller's layout escapes to the heap.
+func shapeOf(l *Layout) string {
+	s := l.Shape
+	return fmt.Sprint(s[:l.Rank])
+}

@@ -23,6 +23,7 @@ func Cases(rng *rand.Rand, n int) []Case {
 			g.matmul(fmt.Sprintf("matmul/%d", i), g.shape(3, 12), g.extent(70), g.extent(70), g.extent(70)),
 			g.fill(fmt.Sprintf("fill/%d", i), g.shape(shaders.MaxRank, 4096)))
 		cases = append(cases, g.elementwiseRandom(i)...)
+		cases = append(cases, g.rowRandom(i)...)
 	}
 	return cases
 }
@@ -53,6 +54,7 @@ func Edges(rng *rand.Rand) []Case {
 		cases = append(cases, g.matmul(fmt.Sprintf("matmul/%v", m), nil, m[0], m[1], m[2]))
 	}
 	cases = append(cases, g.elementwiseEdges()...)
+	cases = append(cases, g.rowEdges()...)
 	g.special = true
 	cases = append(cases,
 		g.binary("add/special", shaders.Add, Add, []int{16, 33}),

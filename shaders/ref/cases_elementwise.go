@@ -8,7 +8,7 @@ import (
 
 // elementwiseKernels are tested alike: random inputs that broadcast to a shape.
 var elementwiseKernels = []*shaders.Kernel{
-	shaders.Sub, shaders.Div, shaders.Min, shaders.Max, shaders.Pow, shaders.SiluMul, shaders.ReluGrad,
+	shaders.Sub, shaders.Div, shaders.Minimum, shaders.Maximum, shaders.Pow, shaders.SiluMul, shaders.ReluGrad,
 	shaders.Equal, shaders.NotEqual, shaders.Less, shaders.LessEqual, shaders.EqualInt, shaders.LessInt,
 	shaders.AddInt, shaders.SubInt, shaders.MulInt, shaders.MinInt, shaders.MaxInt, shaders.Where,
 	shaders.Copy, shaders.Neg, shaders.Abs, shaders.Exp, shaders.Log, shaders.Sqrt, shaders.Rsqrt,

@@ -81,10 +81,10 @@ var exactOps = map[*shaders.Kernel]func(a, b, c uint32) uint32{
 	shaders.Neg:  func(a, _, _ uint32) uint32 { return a ^ 1<<31 },
 	shaders.Abs:  func(a, _, _ uint32) uint32 { return a &^ (1 << 31) },
 	shaders.Relu: func(a, _, _ uint32) uint32 { return either(a>>31 == 1, a&either(isNaN(a), ^uint32(0), 0), a) },
-	shaders.Min: func(a, b, _ uint32) uint32 {
+	shaders.Minimum: func(a, b, _ uint32) uint32 {
 		return either(isNaN(a) || isNaN(b), quiet, either(float(a) <= float(b), a, b))
 	},
-	shaders.Max: func(a, b, _ uint32) uint32 {
+	shaders.Maximum: func(a, b, _ uint32) uint32 {
 		return either(isNaN(a) || isNaN(b), quiet, either(float(a) >= float(b), a, b))
 	},
 	shaders.ReluGrad:  func(a, b, _ uint32) uint32 { return either(float(a) > 0 || isNaN(a), b, 0) },

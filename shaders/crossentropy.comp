@@ -1,0 +1,6 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "info.glsl"
+#include "float.glsl"
+#define LABELS
+#include "softmax.glsl"

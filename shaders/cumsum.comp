@@ -1,0 +1,94 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "info.glsl"
+#include "float.glsl"
+
+// Words: rows, length, elements along a row in step (x, out), 1 where a group takes
+// a row and 0 where an invocation does, then views out and x over the other axes.
+//
+// The sum so far is kept with its rounding errors (Knuth's two-sum), so a long row
+// is as good as a short one. Within a tile of a group the prefix sums are those of
+// Hillis and Steele (1986): log2(size) roundings.
+
+layout(local_size_x = 64, local_size_x_id = 0) in;
+
+layout(set = 0, binding = 1, std430) readonly buffer X { float x[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer Out { float result[]; };
+
+shared float scan[2u * gl_WorkGroupSize.x];
+
+void twoSum(inout float sum, inout float rest, float v) {
+    precise float s = sum + v;
+    precise float b = s - sum;
+    precise float e = (sum - (s - b)) + (v - b);
+    sum = s;
+    rest += e;
+}
+
+// An infinity makes the rest a NaN; the sum alone is right then.
+float both(float sum, float rest) {
+    return isNaN(floatBitsToUint(rest)) ? sum : sum + rest;
+}
+
+void main() {
+    uint rows = info[0];
+    uint len = info[1];
+    uint xs = info[2];
+    uint os = info[3];
+    bool shared_ = info[4] != 0u;
+    uint lid = gl_LocalInvocationID.x;
+    uint size = gl_WorkGroupSize.x;
+    uint row = shared_ ? linearGroup() : linearGroup() * size + lid;
+    bool live = row < rows;
+    uint vo = 5u;
+    uint r = info[vo];
+    uint vx = vo + VIEW_WORDS(r);
+    uint io = VIEW_OFFSET(vo);
+    uint ix = VIEW_OFFSET(vx);
+    for (uint d = r; d-- > 0u;) {
+        uint c = row;
+        if (d > 0u) {
+            uint s = VIEW_SHAPE(vo, d);
+            row = c / s;
+            c -= row * s;
+        }
+        io += c * VIEW_STRIDE(vo, r, d);
+        ix += c * VIEW_STRIDE(vx, r, d);
+    }
+    float sum = 0.0;
+    float rest = 0.0;
+    if (!shared_) {
+        if (live) {
+            for (uint i = 0u; i < len; i++) {
+                twoSum(sum, rest, x[ix + i * xs]);
+                result[io + i * os] = both(sum, rest);
+            }
+        }
+        return;
+    }
+    if (!live) { // the same for the whole group
+        return;
+    }
+    for (uint first = 0u; first < len; first += size) {
+        uint i = first + lid;
+        uint from = 0u;
+        scan[lid] = i < len ? x[ix + i * xs] : 0.0;
+        for (uint step = 1u; step < size; step *= 2u) {
+            barrier();
+            float v = scan[from * size + lid];
+            if (lid >= step) {
+                v += scan[from * size + lid - step];
+            }
+            from = 1u - from;
+            scan[from * size + lid] = v;
+        }
+        barrier();
+        if (i < len) {
+            float s = sum, e = rest;
+            twoSum(s, e, scan[from * size + lid]);
+            result[io + i * os] = both(s, e);
+        }
+        twoSum(sum, rest, scan[from * size + size - 1u]);
+        barrier();
+    }
+}

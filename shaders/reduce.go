@@ -1,0 +1,197 @@
+package shaders
+
+// Opcodes of reduce.comp.
+const (
+	opReduceSum = iota
+	opReduceMean
+	opReduceMax
+	opReduceMin
+	opReduceArgMax
+)
+
+// Reductions go over every axis where out has extent 1 and x has not. The ranks
+// are equal, or out has one element and takes everything. One launch gives each
+// result to one work group at most, so one long reduction leaves most of a device
+// idle: launch SumParts (MaxParts, MinParts) into a scratch tensor of PartsFor
+// elements first, and the plain kernel on that. Two launches with a barrier
+// between them need no atomics, and equal launches give equal bits.
+var (
+	// Sum: out = Σ x. The error is at most (106 + n/32768)·u·Σ|x| for n summands,
+	// as long as no partial sum overflows; NaN and infinities propagate. The order
+	// of additions depends only on shapes, strides, the workgroup size and the
+	// tuning. A sum over nothing is 0.
+	Sum = operation("sum", "reduce", opReduceSum, reduction(planReduce, Float32))
+	// Mean: Sum divided by n, 3u more. Over nothing it is NaN.
+	Mean = operation("mean", "reduce", opReduceMean, reduction(planReduce, Float32))
+	// Max: the greatest element, exact, by the order of the bits: NaN if there is
+	// one, -infinity over nothing, 0 for -0.
+	Max = operation("max", "reduce", opReduceMax, reduction(planReduce, Float32))
+	// Min: as Max, infinity over nothing.
+	Min = operation("min", "reduce", opReduceMin, reduction(planReduce, Float32))
+	// ArgMax: the number, in row-major order of the reduced axes, of the greatest
+	// element as int32; the first of equals, the first NaN if there is one, -1 over
+	// nothing.
+	ArgMax = operation("argmax", "reduce", opReduceArgMax, reduction(planReduceInOrder, Int32))
+
+	// SumParts: out of rank 1 and P elements takes the sums of P consecutive parts
+	// of all of x, in any order of x's elements. Each has the error of Sum.
+	SumParts = operation("sumparts", "reduce", opReduceSum, reduction(planParts, Float32))
+	// MaxParts and MinParts: as SumParts.
+	MaxParts = operation("maxparts", "reduce", opReduceMax, reduction(planParts, Float32))
+	MinParts = operation("minparts", "reduce", opReduceMin, reduction(planParts, Float32))
+)
+
+// PartsFor is how many parts a reduction of n elements is worth: 1 means that the
+// plain kernel does as well alone.
+func PartsFor(env Env, n int) int {
+	per := 32 * max(1, int(env.WorkgroupSize[0]))
+	return max(1, min(ceilDiv(max(n, 1), per), 2*env.Tuning.groups()))
+}
+
+func reduction(plan Planner, out DType) KernelSpec {
+	return KernelSpec{
+		Params: []Param{
+			{Name: "x", DType: Float32, Access: Read, Binding: 1},
+			{Name: "out", DType: out, Access: Write, Binding: 2},
+		},
+		Plan: plan, Grid: FoldedGrid, Spec: lineWorkgroup,
+	}
+}
+
+// walk says in which order reduced elements are counted.
+type walk uint8
+
+const (
+	anyOrder walk = iota
+	rowMajor
+)
+
+func planReduce(env Env, ops []Operand, p *Plan) error {
+	return reduce(env, ops, p, anyOrder)
+}
+
+func planReduceInOrder(env Env, ops []Operand, p *Plan) error {
+	return reduce(env, ops, p, rowMajor)
+}
+
+func reduce(env Env, ops []Operand, p *Plan, order walk) error {
+	x, out := &ops[0].Layout, &ops[1].Layout
+	var kept, reduced nest
+	kept.tensors, reduced.tensors = 2, 1
+	kept.offset[0], kept.offset[1] = out.Offset, x.Offset
+	switch {
+	case out.Rank == x.Rank:
+		for d := range x.Rank {
+			switch {
+			case out.Shape[d] == x.Shape[d]:
+				kept.axis(x.Shape[d], out.Stride[d], x.Stride[d])
+			case out.Shape[d] == 1:
+				reduced.axis(x.Shape[d], x.Stride[d])
+			default:
+				return shapeError(1, "each axis of x's "+shapeOf(x)+", or 1 where it is reduced", out)
+			}
+		}
+	case out.len() == 1:
+		for d := range x.Rank {
+			reduced.axis(x.Shape[d], x.Stride[d])
+		}
+	default:
+		return shapeError(1, "the rank of x's "+shapeOf(x)+", or a single element", out)
+	}
+	length := reduced.len()
+	kept.normalise()
+	writeReduction(env, &kept, &reduced, order, length, 0, length, p)
+	return nil
+}
+
+func planParts(env Env, ops []Operand, p *Plan) error {
+	x, out := &ops[0].Layout, &ops[1].Layout
+	if out.Rank != 1 {
+		return shapeError(1, "one axis, the parts", out)
+	}
+	var kept, reduced nest
+	kept.tensors, reduced.tensors = 2, 1
+	kept.offset[0], kept.offset[1] = out.Offset, x.Offset
+	kept.axis(out.Shape[0], out.Stride[0], 0)
+	for d := range x.Rank {
+		reduced.axis(x.Shape[d], x.Stride[d])
+	}
+	total := reduced.len()
+	length := ceilDiv(total, max(out.Shape[0], 1))
+	kept.collapse() // part 0 comes first, whatever out's stride
+	writeReduction(env, &kept, &reduced, anyOrder, length, length, total, p)
+	return nil
+}
+
+func writeReduction(env Env, kept, reduced *nest, walked walk, length, step, total int, p *Plan) {
+	outputs := kept.len()
+	if outputs == 0 {
+		return
+	}
+	if walked == rowMajor {
+		reduced.collapse()
+	} else {
+		reduced.normalise()
+	}
+	// What reversing a reduced axis adds to the offset belongs to the whole view.
+	kept.offset[1] += reduced.offset[0]
+	reduced.offset[0] = 0
+
+	size := int(env.WorkgroupSize[0])
+	keptStride := innerStride(kept, 1)
+	if step > 0 {
+		keptStride = maxIndex // parts lie far apart
+	}
+	lanes, order := sumLanes(env.Tuning.Reads, size, outputs, length, keptStride, innerStride(reduced, 0))
+	w := infoWriter{words: p.Info}
+	w.put(uint32(outputs))
+	w.put(uint32(length))
+	w.put(uint32(lanes))
+	w.put(uint32(order))
+	w.put(uint32(step))
+	w.put(uint32(total))
+	w.view(kept, 0)
+	w.view(kept, 1)
+	w.view(reduced, 0)
+	p.Info = w.words
+	line(p, outputs, size/lanes)
+}
+
+// innerStride is how far neighbours along the innermost axis lie apart.
+func innerStride(n *nest, t int) int {
+	if n.rank == 0 {
+		return maxIndex
+	}
+	return abs(n.stride[t][n.rank-1])
+}
+
+// sumLanes shares a group of a power of two of invocations among outputs. order
+// is 0 where the reduced axis is the one whose neighbours lie closer in memory.
+func sumLanes(reads ReadPattern, size, outputs, length, keptStride, reducedStride int) (lanes, order int) {
+	const (
+		perLane = 4       // fewer elements than this are not worth a lane
+		enough  = 1 << 16 // invocations that fill a device
+		wide    = 32      // outputs side by side that read whole cache lines
+		busy    = 64      // invocations that keep a CPU driver busy
+	)
+	limit := size
+	if keptStride < reducedStride {
+		order = 1
+		side := 1
+		for side < wide && side < outputs && side < size {
+			side *= 2
+		}
+		limit = size / side
+	}
+	lanes = 1
+	for lanes*2 <= limit && lanes*2*perLane <= length {
+		if order == 1 && outputs*lanes >= enough {
+			break
+		}
+		if reads == Scattered && outputs*lanes >= busy {
+			break
+		}
+		lanes *= 2
+	}
+	return lanes, order
+}

@@ -1,0 +1,5 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "info.glsl"
+#include "float.glsl"
+#include "softmax.glsl"
