@@ -16,6 +16,7 @@ type batch struct {
 	commands vk.Commands
 	count    int  // launches and transfers in it
 	stamped  bool // slices carry its serial
+	waits    []vk.Wait
 	bound    boundState
 
 	pool       *vk.CommandPool
@@ -107,13 +108,13 @@ func (s *Stream) enqueue(l *launch) error {
 	}
 	for i := range l.bindings {
 		if b := &l.bindings[i]; b.slice.Valid() {
-			if err := b.slice.Use(serial); err != nil {
+			if err := s.stamp(b.slice, serial); err != nil {
 				return argumentError(l.program.kernel, int(b.param), err)
 			}
 		}
 	}
 	if l.indirect.buffer != 0 {
-		if err := l.indirect.slice.Use(serial); err != nil {
+		if err := s.stamp(l.indirect.slice, serial); err != nil {
 			return fmt.Errorf("cmdbuf: indirect launch %s: grid: %w", l.program.kernel.Name, err)
 		}
 		s.accesses = append(append(s.accesses[:0], l.bindings...), l.indirect)
@@ -177,6 +178,7 @@ func (s *Stream) submit(graph []vk.CommandBuffer, n int) (uint64, error) {
 	for range n {
 		sub.Buffers = append(sub.Buffers, graph...)
 	}
+	sub.Waits = append(sub.Waits[:0], b.waits...)
 	sub.Flushes = s.pools.PendingFlushes(sub.Flushes[:0])
 	// Ask for progress when the next batch has no command buffer, or after a while.
 	sub.Poll = len(b.free) == 0 || s.timeline.Submitted()-s.timeline.Completed() > 64
@@ -197,6 +199,7 @@ func (s *Stream) submit(graph []vk.CommandBuffer, n int) (uint64, error) {
 		s.pools.RestoreFlushes(sub.Flushes)
 		return serial, fmt.Errorf("cmdbuf: submitting a batch of %d commands, which are dropped: %w", count, err)
 	}
+	b.waits = b.waits[:0]
 	s.stats.Submissions++
 	if s.timeline.Completed() != b.reclaimed {
 		s.reclaim()
@@ -284,7 +287,7 @@ func (s *Stream) transfer(source, destination transferEnd, size uint64) error {
 	serial := s.serial()
 	s.batch.stamped = true
 	for _, e := range []transferEnd{source, destination} {
-		if err := e.slice.Use(serial); err != nil {
+		if err := s.stamp(e.slice, serial); err != nil {
 			return err
 		}
 	}

@@ -28,6 +28,7 @@ type Capture struct {
 	size  vk.PoolSize // what the sets need
 	named []int32     // parameter of each argument of the launch at hand, -1 for none
 	plain []Arg       // its arguments without names
+	arena arena
 }
 
 // Capture runs f, which launches through its Capture what a replay shall do, and makes a
@@ -270,7 +271,8 @@ func (c *Capture) end(err error) (*Graph, error) {
 	if err == nil && c.ctx.Err() != nil {
 		err = fmt.Errorf("cmdbuf: capture: %w", c.ctx.Err())
 	}
-	g := &Graph{stream: s, id: metacache.GraphID(graphIDs.Add(1)), ops: c.ops}
+	g := &Graph{stream: s, id: metacache.GraphID(graphIDs.Add(1)), ops: c.ops, arena: c.arena.size}
+	defer c.arena.release()
 	if err == nil {
 		err = g.build(c)
 	}
@@ -279,7 +281,7 @@ func (c *Capture) end(err error) (*Graph, error) {
 	}
 	if err != nil {
 		err = errors.Join(err, c.token.Discard())
-		g.ops.releaseSlices()
+		g.releaseSlices()
 		g.destroy()
 		return nil, err
 	}

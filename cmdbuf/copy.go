@@ -16,10 +16,10 @@ func (s *Stream) endsOfCopy(destination, source Arg) (to, from *view, err error)
 		return nil, nil, fmt.Errorf("cmdbuf: copy: want two tensors, found %T and %T", destination, source)
 	}
 	for _, v := range []*view{to, from} {
-		if v.stream != s {
+		if v.stream.dev != s.dev {
 			return nil, nil, fmt.Errorf("cmdbuf: copy: %w", ErrForeign)
 		}
-		if !v.slice.Valid() {
+		if !v.alive() {
 			return nil, nil, fmt.Errorf("cmdbuf: copy: tensor: %w", ErrClosed)
 		}
 	}
@@ -84,7 +84,7 @@ func (c *Capture) write(v *view, host []byte) error {
 		switch n := v.layout.Len() * elementSize; {
 		case v.stream != s:
 			return fmt.Errorf("cmdbuf: write: %w", ErrForeign)
-		case !v.slice.Valid():
+		case !v.alive():
 			return fmt.Errorf("cmdbuf: write: tensor: %w", ErrClosed)
 		case n != len(host):
 			return fmt.Errorf("cmdbuf: write: %w: the tensor has %d bytes, the slice %d", ErrShape, n, len(host))

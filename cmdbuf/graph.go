@@ -27,9 +27,13 @@ type Graph struct {
 	replaced map[int32]*vk.DescriptorPool // pools of sets made anew, by operation
 	rebind   map[int32]struct{}           // operations whose set is to be made anew
 	dirty    []int32                      // operations whose info is to be updated
+	groups   []run                        // segments that go in one submission, with MaxSubmitTime
+	list     []vk.CommandBuffer           // scratch of submit
 	changes  []change                     // scratch of Set
 	scratch  vk.Commands
-	last     uint64 // serial of the last replay
+	profile  *profile // nil without Options.Profile
+	arena    uint64   // bytes of temporaries
+	last     uint64   // serial of the last replay
 	closed   bool
 }
 
@@ -42,11 +46,12 @@ type segment struct {
 // GraphStats says what a graph recorded.
 type GraphStats struct {
 	Launches  int
-	Transfers int // copies and fills
-	Barriers  int // between them
-	Sets      int // distinct descriptor sets
-	Slices    int // distinct slices it keeps alive, infos included
-	Segments  int // command buffers
+	Transfers int    // copies and fills
+	Barriers  int    // between them
+	Sets      int    // distinct descriptor sets
+	Slices    int    // distinct slices it keeps alive, infos included
+	Segments  int    // command buffers
+	Arena     uint64 // bytes of temporaries, which share memory where they can
 }
 
 // build orders the operations, makes the sets and records the segments.
@@ -65,7 +70,15 @@ func (g *Graph) build(c *Capture) error {
 	if g.commands, err = d.NewCommandPool(); err != nil {
 		return fmt.Errorf("cmdbuf: capture: %w", err)
 	}
+	if g.stream.graphOrder == ByLevel {
+		g.ops.reorder()
+	}
 	g.barriers = g.ops.order()
+	if n := len(g.ops.list); g.stream.profiling && n > 0 {
+		if err := g.newProfile(n); err != nil {
+			return fmt.Errorf("cmdbuf: capture: %w", err)
+		}
+	}
 	g.cut()
 	g.buffers = make([]vk.CommandBuffer, len(g.segments))
 	if err := g.recordStale(); err != nil {
@@ -84,8 +97,12 @@ func (g *Graph) cut() {
 		}
 	}
 	open := false
+	limit := int32(len(g.ops.list))
+	if g.stream.maxSubmit > 0 {
+		limit = splitEvery
+	}
 	for i := range int32(len(g.ops.list)) {
-		if !open || alone[i] {
+		if !open || alone[i] || i-g.segments[len(g.segments)-1].from >= limit {
 			g.segments = append(g.segments, segment{run{i, i}, true})
 		}
 		g.segments[len(g.segments)-1].to = i + 1
@@ -131,10 +148,19 @@ func (g *Graph) recordStale() error {
 		c.Reset()
 		if n == 0 {
 			c.Barrier(graphBegin, barrierTo)
+			if g.profile != nil {
+				c.ResetQueries(g.profile.queries, 0, uint32(2*len(g.ops.list)))
+			}
 		}
 		var bound boundState
 		for i := s.from; i < s.to; i++ {
+			if g.profile != nil {
+				c.Timestamp(g.profile.queries, uint32(2*i), vk.StageBottom)
+			}
 			g.ops.encode(c, &bound, &g.ops.list[i], g.sets)
+			if g.profile != nil {
+				c.Timestamp(g.profile.queries, uint32(2*i+1), vk.StageBottom)
+			}
 		}
 		if n == len(g.segments)-1 {
 			c.Barrier(barrierFrom, graphEnd)
@@ -199,7 +225,7 @@ func (g *Graph) ID() metacache.GraphID { return g.id }
 func (g *Graph) Stats() GraphStats {
 	g.stream.mu.Lock()
 	defer g.stream.mu.Unlock()
-	st := GraphStats{Barriers: g.barriers, Sets: len(g.sets), Slices: len(g.ops.slices), Segments: len(g.segments)}
+	st := GraphStats{Barriers: g.barriers, Sets: len(g.sets), Slices: len(g.ops.slices), Segments: len(g.segments), Arena: g.arena}
 	for i := range g.ops.list {
 		if g.ops.list[i].kind == opLaunch {
 			st.Launches++
@@ -240,7 +266,7 @@ func (g *Graph) ReplayN(n int) error {
 		g.update(&s.batch.commands)
 		s.batch.count++
 	}
-	serial, err := s.submit(g.buffers, n)
+	serial, err := g.submit(n)
 	if err != nil {
 		return err
 	}
@@ -284,8 +310,15 @@ func (g *Graph) close() {
 		}
 	}
 	s.cache.GraphRelease(g.id)
-	g.ops.releaseSlices()
+	g.releaseSlices()
 	s.later(g.last, g.destroy)
+}
+
+func (g *Graph) releaseSlices() {
+	g.ops.releaseSlices()
+	if g.profile != nil {
+		g.profile.release(g)
+	}
 }
 
 // destroy frees the device objects. No replay may be pending.
@@ -298,6 +331,9 @@ func (g *Graph) destroy() {
 	}
 	for _, p := range g.replaced {
 		p.Close()
+	}
+	if g.profile != nil && g.profile.queries != nil {
+		g.profile.queries.Close()
 	}
 	g.ops.releasePrograms()
 	g.buffers, g.spare, g.replaced = nil, nil, nil

@@ -118,10 +118,10 @@ func (s *Stream) finish(l *launch) error {
 // is wrong with the operand as such is left to the kernel's plan to say.
 func (s *Stream) addTensor(l *launch, i int, v *view) error {
 	k := l.program.kernel
-	if v.stream != s {
+	if v.stream != s && v.stream.dev != s.dev {
 		return argumentError(k, i, fmt.Errorf("%w: copy it over through the host", ErrForeign))
 	}
-	if !v.slice.Valid() {
+	if !v.alive() {
 		return argumentError(k, i, fmt.Errorf("tensor: %w", ErrClosed))
 	}
 	l.operands = append(l.operands, shaders.Operand{Layout: v.bound, DType: v.dtype})

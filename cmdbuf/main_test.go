@@ -9,6 +9,7 @@ import (
 	"vkcompute/cmdbuf"
 	"vkcompute/internal/testenv"
 	"vkcompute/internal/vktest"
+	"vkcompute/shaders"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -35,10 +36,7 @@ func upload[T cmdbuf.Element](t testing.TB, s *cmdbuf.Stream, host []T, shape ..
 
 func zeros(t testing.TB, s *cmdbuf.Stream, shape ...int) *cmdbuf.Tensor[float32] {
 	t.Helper()
-	x, err := cmdbuf.New[float32](s, shape...)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, x.Close()) })
-	return x
+	return upload(t, s, make([]float32, shaders.Contiguous(shape...).Len()), shape...)
 }
 
 func read[T cmdbuf.Element](t testing.TB, x *cmdbuf.Tensor[T]) []T {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"vkcompute/metacache"
 	"vkcompute/pool"
@@ -25,6 +26,16 @@ type Options struct {
 	// BatchLimit is the number of commands after which a batch is submitted by itself;
 	// 0: 256.
 	BatchLimit int
+	// Order is that of a graph's operations; the zero value saves barriers where it can.
+	Order Order
+	// MaxSubmitTime splits the replay of a long graph into submissions that take no longer
+	// than this on the device, as far as its segments of 64 operations allow: where a
+	// desktop's watchdog ends what takes too long. The first replay of each graph is
+	// measured, segment by segment, and waits for each. 0: one submission.
+	MaxSubmitTime time.Duration
+	// Profile takes the times of a graph's operations on the device: see Graph.Profile.
+	// vk.ErrUnsupported where the device has no timestamps.
+	Profile bool
 	// Logger; nil: the device's.
 	Logger *slog.Logger
 }
@@ -41,6 +52,9 @@ type Stream struct {
 	logger     *slog.Logger
 	caching    SetCaching
 	batchLimit int
+	graphOrder Order
+	profiling  bool
+	maxSubmit  time.Duration
 
 	mu       sync.Mutex
 	closed   bool
@@ -87,13 +101,19 @@ func NewStream(d *vk.Device, o Options) (*Stream, error) {
 	}
 	s := &Stream{
 		dev: d, limits: d.Limits(), alignment: max(d.Limits().MinStorageBufferAlignment, elementSize), logger: o.Logger, caching: o.Sets,
-		batchLimit: o.BatchLimit, programs: map[*shaders.Kernel]*program{}, hazards: newHazards(), graphs: map[*Graph]struct{}{},
+		batchLimit: o.BatchLimit, graphOrder: o.Order, profiling: o.Profile, maxSubmit: o.MaxSubmitTime, programs: map[*shaders.Kernel]*program{}, hazards: newHazards(), graphs: map[*Graph]struct{}{},
 	}
 	if s.logger == nil {
 		s.logger = d.Logger()
 	}
 	if s.batchLimit == 0 {
 		s.batchLimit = defaultBatchLimit
+	}
+	if o.MaxSubmitTime < 0 {
+		return nil, fmt.Errorf("cmdbuf: new stream: a MaxSubmitTime of %v: want 0 or more", o.MaxSubmitTime)
+	}
+	if o.Profile && s.limits.TimestampBits == 0 {
+		return nil, fmt.Errorf("cmdbuf: new stream: profiling: %w: the device has no timestamps", vk.ErrUnsupported)
 	}
 	if err := s.build(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("cmdbuf: new stream: %w", err), s.teardown())

@@ -15,11 +15,15 @@ const elementSize = 4
 // view is a tensor without its element type: a strided window of a slice, with what a
 // binding of it needs worked out once.
 type view struct {
-	stream *Stream
-	slice  pool.Slice
-	owner  bool // holds the reference that Close gives back
-	dtype  shaders.DType
-	layout shaders.Layout // offset from the start of the slice
+	stream   *Stream
+	slice    pool.Slice
+	owner    bool     // holds the reference that Close gives back
+	ended    bool     // a temporary that was closed
+	capture  *Capture // of a temporary
+	slot     int      // its place in the capture's arena
+	borrowed bool     // a view of another tensor
+	dtype    shaders.DType
+	layout   shaders.Layout // offset from the start of the slice
 
 	// The binding: the bytes the view touches, begun at a multiple of the alignment that
 	// descriptors need, and the layout as seen from there.
@@ -108,6 +112,9 @@ func Upload[T Element](s *Stream, host []T, shape ...int) (*Tensor[T], error) {
 // Close gives the memory back; the work that was launched with it still runs. Closing a
 // view, or twice, does nothing.
 func (t *Tensor[T]) Close() error {
+	if t.v.capture != nil && !t.v.borrowed {
+		return t.v.closeTemp()
+	}
 	if !t.v.owner {
 		return nil
 	}
@@ -163,7 +170,7 @@ func (t *Tensor[T]) ReadInto(ctx context.Context, host []T) error {
 
 // derive makes a view with another layout over the same memory.
 func (t *Tensor[T]) derive(what string, layout shaders.Layout) (*Tensor[T], error) {
-	d := &Tensor[T]{view{stream: t.v.stream, slice: t.v.slice, dtype: t.v.dtype, layout: layout}}
+	d := &Tensor[T]{view{stream: t.v.stream, slice: t.v.slice, dtype: t.v.dtype, layout: layout, capture: t.v.capture, borrowed: true}}
 	if err := d.v.bind(); err != nil {
 		return nil, fmt.Errorf("cmdbuf: %s: %w", what, err)
 	}

@@ -70,7 +70,7 @@ func words(b []byte) []uint32 {
 // untouched tells whether the host may touch the slice now: no command that was recorded
 // or submitted, and no graph that may be replayed, is still to use it.
 func (s *Stream) untouched(v *view) bool {
-	return v.slice.Idle() && s.replay <= s.timeline.Completed()
+	return v.slice.Idle() && s.replay <= s.timeline.Completed() && s.settled()
 }
 
 // write puts host's elements into the view, in call order.
@@ -80,7 +80,7 @@ func (s *Stream) write(v *view, host []byte) error {
 	if err := s.idle("write"); err != nil {
 		return err
 	}
-	if !v.slice.Valid() {
+	if !v.alive() {
 		return fmt.Errorf("cmdbuf: write: tensor: %w", ErrClosed)
 	}
 	if len(host) == 0 {
@@ -199,6 +199,9 @@ func (s *Stream) read(ctx context.Context, v *view, host []byte) error {
 			if err := s.wait(ctx, max(v.slice.LastUse(), s.replay)); err != nil {
 				return err
 			}
+			if err := s.settle(ctx); err != nil {
+				return err
+			}
 			if err := s.readable(v); err != nil { // others had the lock meanwhile
 				return err
 			}
@@ -244,7 +247,7 @@ func (s *Stream) readable(v *view) error {
 	if err := s.idle("read"); err != nil {
 		return err
 	}
-	if !v.slice.Valid() {
+	if !v.alive() {
 		return fmt.Errorf("cmdbuf: read: tensor: %w", ErrClosed)
 	}
 	return s.timelineLost()
@@ -268,6 +271,20 @@ func (s *Stream) wait(ctx context.Context, serial uint64) error {
 	}
 	if !s.closed {
 		s.reclaim()
+	}
+	return nil
+}
+
+// settle waits without the lock for the events that the next submission waits for, and
+// for other streams that use memory of this one.
+func (s *Stream) settle(ctx context.Context) error {
+	for _, w := range append([]vk.Wait(nil), s.batch.waits...) {
+		s.mu.Unlock()
+		err := w.Timeline.Wait(ctx, w.Serial)
+		s.mu.Lock()
+		if err != nil {
+			return fmt.Errorf("cmdbuf: read: %w", err)
+		}
 	}
 	return nil
 }
