@@ -64,7 +64,8 @@ func newInstance(v Validation, logger *slog.Logger) (*instance, error) {
 	}
 	extensions, r := loader.Extensions("")
 	if r < 0 {
-		return nil, &Error{Call: "vkEnumerateInstanceExtensionProperties", Result: r}
+		// The loader asks the drivers, and has this answer too for a manifest that is not JSON.
+		return nil, noDriver(&Error{Call: "vkEnumerateInstanceExtensionProperties", Result: r, Detail: "is a driver's manifest damaged?"})
 	}
 	if slices.Contains(extensions, portability) {
 		spec.Portability = true

@@ -68,12 +68,8 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, d: vktest.Open(t)}
 	k := shaders.Add
-	constants, workgroup := k.Spec(shaders.MaxWorkgroup{Invocations: 128, Size: [3]uint32{128, 1, 1}, SharedBytes: 16384})
-	spec := vk.PipelineSpec{Code: k.Module.Words, Entry: k.Entry, Workgroup: workgroup, Name: k.Name,
-		Bindings: []vk.Binding{{Number: 0, Kind: vk.StorageBufferDynamic}, {Number: 1, Kind: vk.StorageBuffer}, {Number: 2, Kind: vk.StorageBuffer}, {Number: 3, Kind: vk.StorageBuffer}}}
-	for _, c := range constants {
-		spec.Constants = append(spec.Constants, vk.SpecConstant{ID: c.ID, Value: c.Value})
-	}
+	spec := kernelSpec(k)
+	workgroup := spec.Workgroup
 	var err error
 	r.pipeline, err = r.d.NewPipeline(spec)
 	require.NoError(t, err)

@@ -67,6 +67,8 @@ type module struct {
 	localSize    map[uint32][]uint32 // entry point id → literal sizes
 	localSizeIDs map[uint32][]uint32 // entry point id → constant ids
 	workgroup    uint32              // id decorated as the built-in WorkgroupSize, or 0
+	functions    map[uint32]bool     // ids of those that are there
+	called       []uint32            // ids of those that must be
 }
 
 func invalidShader(what, format string, args ...any) error {
@@ -84,6 +86,7 @@ func readModule(code []uint32, what string) (*module, error) {
 	m := &module{
 		resources: map[uint32]*resource{}, specs: map[uint32]uint32{}, constants: map[uint32]uint32{},
 		composites: map[uint32][]uint32{}, localSize: map[uint32][]uint32{}, localSizeIDs: map[uint32][]uint32{},
+		functions: map[uint32]bool{},
 	}
 	inside := false
 	for at := spirvHeader; at < len(code); {
@@ -106,6 +109,11 @@ func readModule(code []uint32, what string) (*module, error) {
 	if inside {
 		return nil, invalidShader(what, "the last function has no end")
 	}
+	for _, id := range append(m.called, m.ids...) {
+		if !m.functions[id] {
+			return nil, invalidShader(what, "it calls or begins with function %d, which is not in it", id)
+		}
+	}
 	return m, nil
 }
 
@@ -119,6 +127,8 @@ func leastOperands(op uint32) int {
 	case instrEntryPoint, instrConstant, instrSpecConstant, instrFunctionCall, instrLoad, instrAccessChain, instrInBoundsChain,
 		instrPtrAccessChain, instrArrayLength:
 		return 3
+	case instrFunction:
+		return 4
 	}
 	return 0
 }
@@ -161,7 +171,10 @@ func (m *module) note(op uint32, w []uint32, inside bool) bool {
 		m.use(w[2:3], inside)
 	case instrStore:
 		m.use(w[:1], inside)
+	case instrFunction:
+		m.functions[w[1]] = true
 	case instrFunctionCall:
+		m.called = append(m.called, w[2])
 		m.use(w[3:], inside)
 	}
 	return true

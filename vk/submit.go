@@ -38,7 +38,7 @@ func (s *Submission) check(d *Device, t *Timeline) error {
 	switch {
 	case t == nil || t.d != d:
 		return fmt.Errorf(call + ": want a timeline of this device to signal")
-	case t.semaphore == handle[vulkan.Semaphore](0):
+	case t.closed.Load():
 		return fmt.Errorf(call+": its timeline is %w", ErrClosed)
 	case s.Record != 0 && s.Commands == nil:
 		return fmt.Errorf(call + ": want Commands to record, found none")
@@ -62,7 +62,7 @@ func (s *Submission) check(d *Device, t *Timeline) error {
 		return err
 	}
 	for _, w := range s.Waits {
-		if w.Timeline == nil || w.Timeline.d != d || w.Timeline.semaphore == handle[vulkan.Semaphore](0) {
+		if w.Timeline == nil || w.Timeline.d != d || w.Timeline.closed.Load() {
 			return fmt.Errorf(call + " waits for a timeline: want an open one of this device")
 		}
 		if submitted := w.Timeline.Submitted(); w.Serial > submitted {

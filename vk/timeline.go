@@ -69,10 +69,9 @@ func (t *Timeline) Completed() uint64 {
 // Skip takes the next serial without work. It completes with the one before: for a
 // serial that was promised to somebody and will not be submitted.
 func (t *Timeline) Skip() uint64 {
-	t.mu.Lock()
-	t.submitted++
-	serial := t.submitted
-	t.mu.Unlock()
+	t.d.queueMu.Lock()
+	defer t.d.queueMu.Unlock()
+	serial := t.next()
 	t.fail(serial)
 	return serial
 }
@@ -84,9 +83,6 @@ func (t *Timeline) Refresh() (uint64, error) {
 	}
 	if err := t.d.usable("vkGetSemaphoreCounterValue"); err != nil {
 		return t.Completed(), err
-	}
-	if t.semaphore == handle[vulkan.Semaphore](0) {
-		return t.Completed(), fmt.Errorf("vk: vkGetSemaphoreCounterValue: the timeline is %w", ErrClosed)
 	}
 	v, r := t.d.c.TimelineValue(bits(t.semaphore))
 	if err := t.d.result(r, "vkGetSemaphoreCounterValue", ""); err != nil {
@@ -184,7 +180,7 @@ func (t *Timeline) Wait(ctx context.Context, serial uint64) error {
 		if err := t.d.usable("vkWaitSemaphores"); err != nil {
 			return err
 		}
-		if t.semaphore == handle[vulkan.Semaphore](0) {
+		if t.closed.Load() {
 			return fmt.Errorf("vk: vkWaitSemaphores: the timeline is %w", ErrClosed)
 		}
 		slice := waitSlice
