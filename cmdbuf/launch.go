@@ -32,7 +32,8 @@ type launch struct {
 	plan     shaders.Plan
 	groups   [3]uint32
 	info     infoRef
-	key      []uint64 // of the descriptor set
+	key      []uint64   // of the descriptor set
+	set      *cachedSet // the last one
 }
 
 // empty tells that there is nothing to do: the grid has no groups.
@@ -48,7 +49,7 @@ func (s *Stream) prepare(k *shaders.Kernel, args []Arg) (*launch, error) {
 		return nil, err
 	}
 	l := &s.next
-	l.program, l.indirect = p, l.grid
+	l.program, l.indirect, l.set = p, l.grid, nil
 	l.operands, l.bindings = l.operands[:0], l.bindings[:0]
 	for i, arg := range args {
 		// No method of arg may be called: see Arg.

@@ -220,7 +220,7 @@ type change struct {
 func (g *Graph) load(o *op) (*launch, error) {
 	s := g.stream
 	l := &s.next
-	l.program, l.indirect = o.program, binding{}
+	l.program, l.indirect, l.set = o.program, binding{}, nil
 	l.operands, l.bindings = l.operands[:0], l.bindings[:0]
 	if o.indirect {
 		l.indirect = g.ops.accesses[o.accesses.to-1]

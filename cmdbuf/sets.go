@@ -54,6 +54,8 @@ type cachedSet struct {
 	key        string
 	serial     uint64 // of the last batch that binds it
 	home       *setPool
+	info, size uint64 // the info's buffer and range that the set names
+	gone       bool   // retired
 	prev, next *cachedSet
 }
 
@@ -78,10 +80,15 @@ func (c *setCache) touch(e *cachedSet) {
 // get returns the set of a launch, for a batch of the given serial.
 func (c *setCache) get(l *launch, serial uint64, caching SetCaching) (uint64, error) {
 	if caching == CacheSets {
-		if e := c.entries[keyString(l.setKey())]; e != nil {
+		e := l.set
+		if e == nil || e.gone || e.info != l.info.bufferID || e.size != l.info.size {
+			e = c.entries[keyString(l.setKey())]
+		}
+		if e != nil {
 			e.serial = serial
 			e.unlink()
 			c.touch(e)
+			l.set = e
 			return e.set, nil
 		}
 	}
@@ -89,7 +96,7 @@ func (c *setCache) get(l *launch, serial uint64, caching SetCaching) (uint64, er
 	if err != nil {
 		return 0, err
 	}
-	e.serial = serial
+	e.serial, e.info, e.size = serial, l.info.bufferID, l.info.size
 	if caching == RebuildSets {
 		c.retired = append(c.retired, e)
 		return e.set, nil
@@ -146,6 +153,7 @@ func (p *setPools) vacant(d *vk.Device) (*setPool, error) {
 // retire takes an entry out of the cache; reclaim frees its set.
 func (c *setCache) retire(e *cachedSet) {
 	e.unlink()
+	e.gone = true
 	delete(c.entries, e.key)
 	c.retired = append(c.retired, e)
 }

@@ -67,6 +67,7 @@ type Stream struct {
 	dummy    *vk.Buffer // stands in for tensors without elements
 
 	hazards  hazards
+	memo     memo
 	batch    batch
 	next     launch    // scratch of prepare
 	accesses []binding // scratch of enqueue
@@ -101,7 +102,7 @@ func NewStream(d *vk.Device, o Options) (*Stream, error) {
 	}
 	s := &Stream{
 		dev: d, limits: d.Limits(), alignment: max(d.Limits().MinStorageBufferAlignment, elementSize), logger: o.Logger, caching: o.Sets,
-		batchLimit: o.BatchLimit, graphOrder: o.Order, profiling: o.Profile, maxSubmit: o.MaxSubmitTime, programs: map[*shaders.Kernel]*program{}, hazards: newHazards(), graphs: map[*Graph]struct{}{},
+		batchLimit: o.BatchLimit, graphOrder: o.Order, profiling: o.Profile, maxSubmit: o.MaxSubmitTime, programs: map[*shaders.Kernel]*program{}, hazards: newHazards(), memo: newMemo(), graphs: map[*Graph]struct{}{},
 	}
 	if s.logger == nil {
 		s.logger = d.Logger()
@@ -194,9 +195,13 @@ func (s *Stream) Launch(k *shaders.Kernel, args ...Arg) error {
 	if err := s.idle("launch"); err != nil {
 		return err
 	}
-	l, err := s.prepare(k, args)
-	if err != nil || l.empty() {
-		return err
+	l := s.memo.find(s, k, args)
+	if l == nil {
+		var err error
+		if l, err = s.prepare(k, args); err != nil || l.empty() {
+			return err
+		}
+		s.memo.learn(l)
 	}
 	return s.enqueue(l)
 }

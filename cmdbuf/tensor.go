@@ -3,6 +3,7 @@ package cmdbuf
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"vkcompute/pool"
@@ -15,6 +16,7 @@ const elementSize = 4
 // view is a tensor without its element type: a strided window of a slice, with what a
 // binding of it needs worked out once.
 type view struct {
+	id       uint64 // unique, from 1
 	stream   *Stream
 	slice    pool.Slice
 	owner    bool     // holds the reference that Close gives back
@@ -34,11 +36,14 @@ type view struct {
 	bound    shaders.Layout
 }
 
+var viewIDs atomic.Uint64
+
 // bind works out the binding. The layout must stay inside the slice.
 func (v *view) bind() error {
 	if err := v.layout.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrShape, err)
 	}
+	v.id = viewIDs.Add(1)
 	v.bound = v.layout
 	lo, hi := v.layout.Bounds()
 	if lo > hi {
