@@ -354,6 +354,7 @@ func (m *Manager) addPage(p *subPool, mem memory, c class, l lot) (*page, error)
 	}
 	p.pages = append(p.pages, pg)
 	p.reserved += mem.size
+	p.byClass[c] += mem.size
 	m.reserved += mem.size
 	m.pages++
 	for len(m.byHeap) <= mem.heap {
@@ -384,6 +385,10 @@ func (m *Manager) arenaFor(p *subPool, c class, l lot) (*arena, error) {
 	return a, nil
 }
 
+// growShare is how many times its next page a pool has at least, once it is large. What is reserved
+// and not yet needed is then at most a part of what is, and the number of pages grows with the logarithm.
+const growShare = 4
+
 // planPage returns the size of the pool's next page. Pages grow with the pool, so
 // that their number stays small against the limit on allocations.
 func (m *Manager) planPage(p *subPool, want uint64, c class) uint64 {
@@ -391,7 +396,7 @@ func (m *Manager) planPage(p *subPool, want uint64, c class) uint64 {
 		return max(m.exclusivePage(p, want), m.exactPage(m.tail(c)))
 	}
 	n := p.spec.PageSize
-	if grown := p.reserved / 2; grown > n {
+	if grown := p.byClass[c] / growShare; grown > n {
 		n = min(1<<(bits.Len64(grown)-1), p.spec.MaxPageSize)
 		n = max(n, p.spec.PageSize)
 	}
@@ -424,6 +429,7 @@ func (m *Manager) removePage(pg *page) {
 	p.pages[last] = nil
 	p.pages = p.pages[:last]
 	p.reserved -= pg.mem.size
+	p.byClass[pg.class] -= pg.mem.size
 	m.reserved -= pg.mem.size
 	m.pages--
 	m.byHeap[pg.mem.heap] -= pg.mem.size

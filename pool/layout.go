@@ -36,10 +36,11 @@ type PoolSpec struct {
 	MinSlice uint64
 	MaxSlice uint64
 	// PageSize is the size of a sliced pool's first page, and the smallest page of an exclusive pool
-	// (there zero means 4096).
+	// (there zero means 4096). A slice larger than a sliced pool's next page gets a page of its size, into which
+	// others go when it is released.
 	PageSize uint64
-	// MaxPageSize lets the pages of a sliced pool grow with the pool, up to this size.
-	// Zero means that all have PageSize.
+	// MaxPageSize lets the pages of a sliced pool grow with what it has of the same use, a quarter of that at
+	// a time and up to this size. Zero means that all have PageSize.
 	MaxPageSize uint64
 	// Steps is how many page sizes an exclusive pool has for each power of two,
 	// itself a power of two up to 32. Zero means 8: a page is at most an eighth larger than its slice.
@@ -82,9 +83,9 @@ const (
 func SubSlices() Layout {
 	return Layout{
 		Pools: []PoolSpec{
-			{Name: "small", Kind: Sliced, MaxSlice: 64 * kib, PageSize: 1 * mib, MaxPageSize: 32 * mib},
-			{Name: "medium", Kind: Sliced, MaxSlice: 2 * mib, PageSize: 16 * mib, MaxPageSize: 64 * mib},
-			{Name: "large", Kind: Sliced, MaxSlice: 32 * mib, PageSize: 128 * mib},
+			{Name: "small", Kind: Sliced, MaxSlice: 64 * kib, PageSize: 512 * kib, MaxPageSize: 32 * mib},
+			{Name: "medium", Kind: Sliced, MaxSlice: 2 * mib, PageSize: 4 * mib, MaxPageSize: 64 * mib},
+			{Name: "large", Kind: Sliced, MaxSlice: 32 * mib, PageSize: 2 * mib, MaxPageSize: 128 * mib},
 			{Name: "huge", Kind: Exclusive},
 		},
 		Staging: defaultStaging(),
@@ -104,7 +105,7 @@ func ExclusivePages() Layout {
 
 func defaultStaging() []PoolSpec {
 	return []PoolSpec{
-		{Name: "staging", Kind: Sliced, MaxSlice: 1 * mib, PageSize: 4 * mib, MaxPageSize: 32 * mib},
+		{Name: "staging", Kind: Sliced, MaxSlice: 8 * mib, PageSize: 2 * mib, MaxPageSize: 32 * mib},
 		{Name: "staging-huge", Kind: Exclusive},
 	}
 }
@@ -193,8 +194,8 @@ func (p PoolSpec) validate() error {
 		return fmt.Errorf("a size above %d", uint64(maxSize))
 	case p.MinSlice > p.MaxSlice:
 		return fmt.Errorf("has MinSlice %d above MaxSlice %d", p.MinSlice, p.MaxSlice)
-	case p.Kind == Sliced && p.MaxSlice > p.PageSize:
-		return fmt.Errorf("has MaxSlice %d above PageSize %d", p.MaxSlice, p.PageSize)
+	case p.Kind == Sliced && p.MaxSlice > p.MaxPageSize:
+		return fmt.Errorf("has MaxSlice %d above MaxPageSize %d", p.MaxSlice, p.MaxPageSize)
 	case p.Kind == Sliced && p.MaxPageSize < p.PageSize:
 		return fmt.Errorf("has MaxPageSize %d below PageSize %d", p.MaxPageSize, p.PageSize)
 	case p.Kind == Sliced && p.Steps != 0:

@@ -83,6 +83,7 @@ type subPool struct {
 	arenas   [classCount][lotCount]*arena
 	free     [classCount][lotCount]map[uint64]*page // exclusive pages by size
 	reserved uint64                                 // bytes of pages
+	byClass  [classCount]uint64                     // bytes of pages by class
 	claimed  uint64                                 // bytes of pages being made
 	orphan   bool                                   // replaced; its pages go when they are empty
 	warned   bool                                   // that it is full

@@ -62,6 +62,7 @@ func (m *Manager) Validate() error {
 
 func (m *Manager) validatePool(p *subPool, total *counters) error {
 	var sum counters
+	var byClass [classCount]uint64
 	for i, pg := range p.pages {
 		if pg.index != i || pg.pool != p {
 			return fmt.Errorf("pool %q: page %d believes it is %d", p.spec.Name, i, pg.index)
@@ -85,6 +86,7 @@ func (m *Manager) validatePool(p *subPool, total *counters) error {
 		sum.waiting += pg.waiting
 		sum.inUse += pg.bytes
 		sum.reserved += pg.mem.size
+		byClass[pg.class] += pg.mem.size
 		if pg.lot&spilledTo != 0 {
 			sum.spilled += pg.mem.size
 			if p.spec.Budget != BudgetSpill {
@@ -108,7 +110,7 @@ func (m *Manager) validatePool(p *subPool, total *counters) error {
 	}
 	s := p.stats
 	if s.slices != sum.slices || s.waiting != sum.waiting || s.inUse != sum.inUse || s.reserved != sum.reserved ||
-		s.pages != sum.pages || s.spilled != sum.spilled || p.reserved != sum.reserved {
+		s.pages != sum.pages || s.spilled != sum.spilled || p.reserved != sum.reserved || p.byClass != byClass {
 		return fmt.Errorf("pool %q: counters %+v, pages add up to %+v", p.spec.Name, s, sum)
 	}
 	if p.spec.Cap > 0 && p.reserved+p.claimed > p.spec.Cap {
