@@ -26,6 +26,8 @@
 //	                                unset: VK_DRIVER_FILES if set, else what the loader finds
 //	VKCOMPUTE_TEST_NO_DRIVER=1      skip every test that needs a device
 //	VKCOMPUTE_TEST_NO_ORACLE=1      run without the validation layer
+//	VKCOMPUTE_TEST_PROFILE=NAME     a device that internal/shim emulates on the driver, such as
+//	                                discrete; unset: the driver's own
 //	VKCOMPUTE_TEST_LAYER=FILE       the layer's library, instead of searching for it
 //	VKCOMPUTE_TEST_LONG=1           the long forms of tests that have one, see [Long]
 //

@@ -16,6 +16,7 @@ const (
 	varNoOracle = "VKCOMPUTE_TEST_NO_ORACLE"
 	varLayer    = "VKCOMPUTE_TEST_LAYER"
 	varLong     = "VKCOMPUTE_TEST_LONG"
+	varProfile  = "VKCOMPUTE_TEST_PROFILE"
 
 	varDriverFiles  = "VK_DRIVER_FILES"
 	varICDFiles     = "VK_ICD_FILENAMES" // the same, for loaders before 1.3.207
@@ -34,6 +35,9 @@ type Env struct {
 	// Oracle says that the validation layer is set up: an instance must enable
 	// it, and any message at warning or above fails the test that caused it.
 	Oracle bool
+	// Profile is the device that is emulated on the driver (package shim); empty: the
+	// driver's own.
+	Profile string
 	// Layer is the layer's library and LayerDir the folder of its manifest and
 	// settings.
 	Layer, LayerDir string
@@ -62,7 +66,7 @@ func Prepare(dir string) (*Env, error) {
 }
 
 func prepare(root, dir string, getenv func(string) string, ask func(string) (layerFacts, error)) (*Env, error) {
-	e := &Env{}
+	e := &Env{Profile: getenv(varProfile)}
 	var err error
 	if e.Driver, e.DriverFiles, err = findDriver(root, getenv); err != nil {
 		return nil, err
@@ -185,7 +189,7 @@ func Require(tb testing.TB) Env {
 // inputs are the variables that what a test runs against depends on.
 func inputs() []string {
 	out := []string{
-		varDriver, varNoDriver, varNoOracle, varLayer,
+		varDriver, varNoDriver, varNoOracle, varLayer, varProfile,
 		varDriverFiles, varICDFiles, varLayerPath, varSettingsPath,
 	}
 	for _, s := range layerSettings() {

@@ -1,0 +1,9 @@
+package shim_test
+
+import (
+	"testing"
+
+	"vkcompute/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
