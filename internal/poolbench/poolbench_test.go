@@ -1,0 +1,129 @@
+package poolbench_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"vkcompute/internal/poolbench"
+	"vkcompute/internal/poolbench/alloctrace"
+	"vkcompute/pool"
+	"vkcompute/vk"
+)
+
+func recorded(t testing.TB, name string) *alloctrace.Trace {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "..", "testdata", "alloc", name+".txt"))
+	require.NoError(t, err)
+	defer f.Close()
+	tr, err := alloctrace.Parse(f)
+	require.NoError(t, err)
+	return tr
+}
+
+// On recorded traces the pages in use span at most a tenth more than the best packing that somebody finds who
+// knows the future, and of a program that is not tiny the pages themselves are not larger either.
+func TestFragmentationOfRecordedTraces(t *testing.T) {
+	for name, most := range map[string]struct{ device, reserved, total float64 }{
+		"train":  {.10, .50, .10}, // the first page of each pool is most of it
+		"decode": {.01, .10, .10},
+	} {
+		for _, align := range []uint64{16, 256} {
+			t.Run(fmt.Sprintf("%s/%d", name, align), func(t *testing.T) {
+				info := vk.DeviceInfo{Limits: vk.Limits{MinStorageBufferAlignment: align}}
+				r, err := poolbench.Fragmentation(recorded(t, name), pool.SubSlices(), info)
+				require.NoError(t, err)
+				t.Logf("\n%v", r)
+				require.Len(t, r.Roles, 4)
+				for _, w := range r.Roles {
+					assert.LessOrEqual(t, w.Live, w.Packed, w.Role)
+					assert.LessOrEqual(t, w.Live, w.Span, "%s: less than what was alive", w.Role)
+					assert.LessOrEqual(t, w.Span, w.Reached, w.Role)
+					assert.LessOrEqual(t, w.Reached, w.Reserved, w.Role)
+					assert.LessOrEqual(t, w.Fragmentation(), most.device, w.Role)
+				}
+				assert.LessOrEqual(t, r.Roles[0].Overhead(), most.reserved)
+				assert.LessOrEqual(t, r.Total.Fragmentation(), most.total)
+			})
+		}
+	}
+}
+
+// A layout that wastes memory shows: every slice has a page with room for ten.
+func TestWasteShows(t *testing.T) {
+	tr := recorded(t, "train")
+	r, err := poolbench.Fragmentation(tr, pool.Layout{Pools: []pool.PoolSpec{{Kind: pool.Exclusive, PageSize: 4 << 20}}}, vk.DeviceInfo{})
+	require.NoError(t, err)
+	assert.Greater(t, r.Roles[0].Overhead(), 2.0)
+	_, err = poolbench.Fragmentation(tr, pool.Layout{Pools: []pool.PoolSpec{{PageSize: 1 << 20}}}, vk.DeviceInfo{})
+	require.ErrorIs(t, err, pool.ErrTooLarge)
+	_, err = poolbench.Fragmentation(tr, pool.Layout{Pools: []pool.PoolSpec{{}}}, vk.DeviceInfo{})
+	require.ErrorIs(t, err, pool.ErrLayout)
+}
+
+func TestWhatIsMeasuredIsWhatItSays(t *testing.T) {
+	for _, live := range append([]int{1}, poolbench.Lives()...) {
+		c, err := poolbench.NewCycle(live)
+		require.NoError(t, err)
+		require.NoError(t, c.Run(3*live))
+		require.NoError(t, c.Map().Validate())
+		require.NoError(t, c.Close())
+	}
+	for _, what := range []poolbench.Request{poolbench.Fits, poolbench.FitsNowhere} {
+		h, err := poolbench.NewHoles(2048, what)
+		require.NoError(t, err)
+		require.NoError(t, h.Run(100))
+		require.NoError(t, h.Close())
+	}
+	_, err := poolbench.NewCycle(0)
+	require.Error(t, err)
+	_, err = poolbench.NewHoles(0, poolbench.Fits)
+	require.Error(t, err)
+}
+
+func TestNothingIsAllocatedWhileMeasuring(t *testing.T) {
+	c, err := poolbench.NewCycle(64)
+	require.NoError(t, err)
+	require.NoError(t, c.Run(1000))
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		if err := c.Run(10); err != nil {
+			t.Error(err)
+		}
+	}))
+	require.NoError(t, c.Close())
+}
+
+func BenchmarkCycle(b *testing.B) {
+	for _, live := range poolbench.Lives() {
+		b.Run(fmt.Sprintf("live=%d", live), func(b *testing.B) {
+			c, err := poolbench.NewCycle(live)
+			require.NoError(b, err)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := c.Run(1); err != nil {
+					b.Fatal(err)
+				}
+			}
+			require.NoError(b, c.Close())
+		})
+	}
+}
+
+func BenchmarkHoles(b *testing.B) {
+	for name, what := range map[string]poolbench.Request{"fits": poolbench.Fits, "nowhere": poolbench.FitsNowhere} {
+		b.Run(name, func(b *testing.B) {
+			h, err := poolbench.NewHoles(2048, what)
+			require.NoError(b, err)
+			for b.Loop() {
+				if err := h.Run(1); err != nil {
+					b.Fatal(err)
+				}
+			}
+			require.NoError(b, h.Close())
+		})
+	}
+}
