@@ -75,7 +75,9 @@ func TestBufferRefusals(t *testing.T) {
 	_, err := d.NewBuffer(vk.BufferSpec{Size: 4, MemoryTypes: 1 << 31})
 	require.ErrorIs(t, err, vk.ErrUnsupported)
 
-	require.Equal(t, before, d.HeapUsages(), "a refusal changes nothing")
+	for i, h := range d.HeapUsages() {
+		require.Equal(t, before[i].Used, h.Used, "a refusal changes nothing")
+	}
 	require.Empty(t, d.Alive())
 }
 
@@ -112,7 +114,10 @@ func TestHeapUsage(t *testing.T) {
 
 // Drivers reuse handles at once; caches keyed by them would find the dead.
 func TestBufferIDsAreNeverReused(t *testing.T) {
-	d := vktest.Open(t)
+	vktest.Options(t)
+	d, err := vk.Open(vk.Options{}) // the validation layer has unique handles of its own
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	seen, handles := map[uint64]bool{}, map[uint64]bool{}
 	for range 100 {
 		b, err := d.NewBuffer(vk.BufferSpec{Size: 64})

@@ -221,7 +221,7 @@ func TestMalformedStreamLeavesNothingToRun(t *testing.T) {
 	err := l.pool.Record(b, vk.Simultaneous, &c)
 	require.ErrorContains(t, err, "malformed command stream")
 	require.ErrorContains(t, err, "word 4")
-	serial, err := l.d.Submit(&vk.Submission{Buffers: []vk.CommandBuffer{b}}, l.timeline)
+	serial, err := l.d.Submit(&vk.Submission{Buffers: []vk.CommandBuffer{b}, Flushes: []vk.FlushRange{whole(target)}}, l.timeline)
 	require.NoError(t, err)
 	l.wait(serial)
 	require.NoError(t, l.d.Invalidate(whole(target)))

@@ -80,9 +80,6 @@ func (p *SetProgram) Words() ([]uint64, string) {
 // SetLost makes the library believe that the device was lost.
 func (d *Device) SetLost() { d.lost.Store(true) }
 
-// Fill empties the C side's ring of messages into Go's list.
-func (d *Device) Drain() { d.in.drain() }
-
 // FakeTimeline is a timeline without a device behind it.
 func FakeTimeline() *Timeline { return &Timeline{d: &Device{}} }
 

@@ -94,6 +94,7 @@ func TestBooksOfMemory(t *testing.T) {
 	require.NoError(t, d.Reserve(0, 500, vk.HoldBudget))
 	d.Settle(0, 500, true)
 	refused(0, 301, vk.HoldBudget, vk.MemoryError{Want: 301, InUse: 500, Budget: 800})
+	refused(0, 1<<64-400, vk.HoldBudget, vk.MemoryError{Want: 1<<64 - 400, InUse: 500, Budget: 800}) // the sum wraps
 	refused(0, 501, vk.PassBudget, vk.MemoryError{Want: 501, InUse: 500, Budget: 1000})
 	require.NoError(t, d.Reserve(0, 500, vk.PassBudget))
 	d.Settle(0, 500, false) // the driver said no
