@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,6 +23,8 @@ import (
 	"vkcompute/internal/testenv"
 )
 
+var update = flag.Bool("update", false, "write what commands print into the scripts anew")
+
 // withEnvironment runs the tests proper with the driver and the layer set up; the
 // commands that scripts run are this binary too, and do not come here.
 type withEnvironment struct{ m *testing.M }
@@ -38,7 +41,8 @@ func TestMain(m *testing.M) {
 
 func params(dir string, variables []string) testscript.Params {
 	return testscript.Params{
-		Dir: dir,
+		Dir:           dir,
+		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, variables...)
 			return nil

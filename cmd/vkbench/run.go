@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,19 +9,22 @@ import (
 	"time"
 
 	"vkcompute/internal/bench"
-	"vkcompute/internal/bench/launch"
 	"vkcompute/vk"
 )
 
 type runCommand struct {
 	deviceFlags
-	Workloads []string      `arg:"" optional:"" name:"workload" help:"Workloads to run; none: all. There is: launch."`
+	Workloads []string      `arg:"" optional:"" name:"workload" help:"Workloads to run; none: all."`
 	Count     int           `default:"20" help:"Least number of samples of each figure." placeholder:"N"`
-	Time      time.Duration `default:"8s" help:"How long to measure each workload, if that gives more samples."`
+	Time      time.Duration `default:"6s" help:"How long to measure each workload, if that gives more samples."`
 	Checked   bool          `name:"validate" help:"Run under the validation layer. Its messages fail the run, and the figures are not comparable with others."`
-	Format    string        `enum:"table,json" default:"table" help:"table or json."`
+	Map       string        `help:"With workload pool: draw its pages as SVG." placeholder:"FILE" type:"path"`
+	Format    string        `enum:"table,json,csv,markdown,bench,prom" default:"table" help:"table, json, csv, markdown, bench (for benchstat) or prom (a text file for node-exporter)."`
 	Output    string        `short:"o" help:"File to write to instead of standard output." placeholder:"FILE" type:"path"`
 }
+
+// Help is shown by kong below the flags.
+func (c *runCommand) Help() string { return workloadHelp() }
 
 // Validate is called by kong: what it refuses is bad usage.
 func (c *runCommand) Validate() error {
@@ -37,70 +39,29 @@ func (c *runCommand) Validate() error {
 	if c.Count < 1 || c.Count > bench.MaxRounds {
 		return fmt.Errorf("--count %d: want 1 to %d", c.Count, bench.MaxRounds)
 	}
+	if c.Map != "" && len(c.Workloads) > 0 && !slices.Contains(c.Workloads, "pool") {
+		return errors.New("--map draws the pages of workload pool, which is not among those to run")
+	}
 	if c.Time < 0 {
 		return fmt.Errorf("--time %v: want 0 or more", c.Time)
 	}
 	return nil
 }
 
-// job is what a workload is told.
-type job struct {
-	device   vk.DeviceInfo
-	validate bool
-	measure  bench.Options
-	say      func(string)
-	errOut   io.Writer // for a worker's complaints
-}
-
-// outcome is what a workload found.
-type outcome struct {
-	Results  []bench.Result `json:"results"`
-	Warnings []string       `json:"warnings,omitempty"`
-	// Setup is what the process was set up with, for the environment.
-	Setup string `json:"setup,omitempty"`
-	// table shows the results to a person.
-	table func(io.Writer) error
-}
-
-// workload is something that can be measured.
-type workload struct {
-	name string
-	run  func(ctx context.Context, j job) (outcome, error)
-}
-
-func workloads() []workload {
-	return []workload{{launch.Name, runLaunch}}
-}
-
-func find(name string) *workload {
-	for _, w := range workloads() {
-		if w.name == name {
-			return &w
-		}
-	}
-	return nil
-}
-
-func names() []string {
-	var list []string
-	for _, w := range workloads() {
-		list = append(list, w.name)
-	}
-	return list
-}
-
 func (c *runCommand) Run(s *streams, ctx *runContext) error {
 	o := output{c.Output, s.out}
-	if err := o.check(); err != nil {
-		return err
-	}
-	_, device, _, err := c.choose()
-	if err != nil {
-		return err
+	for _, file := range []output{o, {path: c.Map}} {
+		if err := file.check(); err != nil {
+			return err
+		}
 	}
 	selected := c.Workloads
 	if len(selected) == 0 {
 		selected = names()
+	}
+	_, device, _, err := c.choose()
+	if err != nil {
+		return err
 	}
 	report := &bench.Report{Schema: bench.Schema, Environment: environment(&device)}
 	if device.Type == vk.CPU {
@@ -109,10 +70,12 @@ func (c *runCommand) Run(s *streams, ctx *runContext) error {
 	if c.Checked {
 		report.Warnings = append(report.Warnings, "the validation layer is on: it costs more than what is measured")
 	}
+	report.Warnings = append(report.Warnings, hostWarnings("/")...)
 	var outcomes []outcome
-	for _, name := range selected {
-		j := job{device: device, validate: c.Checked, errOut: s.err,
-			measure: bench.Options{Rounds: c.Count, Time: c.Time}, say: func(t string) { s.progress.say(name + ": " + t) }}
+	for i, name := range selected {
+		j := job{name: name, device: device, validate: c.Checked, errOut: s.err, picture: c.Map, step: i, steps: len(selected),
+			measure: bench.Options{Rounds: c.Count, Time: c.Time},
+			say:     func(t string, part float64) { s.progress.step(i, len(selected), name, t, part) }}
 		out, err := find(name).run(ctx, j)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -129,10 +92,10 @@ func (c *runCommand) Run(s *streams, ctx *runContext) error {
 	}
 	s.progress.clear()
 	return o.write(func(w io.Writer) error {
-		if c.Format == "json" {
-			return report.WriteJSON(w)
+		if c.Format == "table" {
+			return writeTable(w, report, outcomes)
 		}
-		return writeTable(w, report, outcomes)
+		return report.Write(w, bench.Format(c.Format))
 	})
 }
 
@@ -171,6 +134,7 @@ func writeTable(w io.Writer, r *bench.Report, outcomes []outcome) error {
 		line("warning", warning)
 	}
 	b.WriteString("\n")
+	writeSummary(&b, r)
 	for _, o := range outcomes {
 		if err := o.table(&b); err != nil {
 			return err

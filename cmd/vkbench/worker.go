@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"vkcompute/internal/bench"
-	"vkcompute/internal/bench/launch"
 	"vkcompute/vk"
 )
 
@@ -27,6 +26,9 @@ type order struct {
 	Validate bool          `json:"validate"`
 	Rounds   int           `json:"rounds"`
 	Time     time.Duration `json:"time"`
+	// Step of Steps is the workload's place in the run, for the progress.
+	Step  int `json:"step"`
+	Steps int `json:"steps"`
 }
 
 type answer struct {
@@ -42,8 +44,9 @@ func (workerCommand) Run(s *streams, ctx *runContext) error {
 	if err := in.Decode(&o); err != nil {
 		return fmt.Errorf("worker: reading the order: %w", err)
 	}
-	if o.Workload != launch.Name {
-		return fmt.Errorf("worker: unknown workload %q", o.Workload)
+	w := find(o.Workload)
+	if w == nil || w.here == nil {
+		return fmt.Errorf("worker: workload %q is none that is measured in a worker", o.Workload)
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -51,12 +54,13 @@ func (workerCommand) Run(s *streams, ctx *runContext) error {
 		io.Copy(io.Discard, s.in)
 		stop()
 	}()
-	j := job{device: vk.DeviceInfo{Index: o.Device, Name: o.Name}, validate: o.Validate, say: func(t string) { s.progress.say(o.Workload + ": " + t) },
+	j := job{name: o.Workload, device: vk.DeviceInfo{Index: o.Device, Name: o.Name}, validate: o.Validate,
+		say:     func(t string, part float64) { s.progress.step(o.Step, o.Steps, o.Workload, t, part) },
 		measure: bench.Options{Rounds: o.Rounds, Time: o.Time}}
 	var a answer
 	pinned, err := pin()
 	if err == nil {
-		a.outcome, err = launchHere(running, j, launch.Options{})
+		a.outcome, err = w.here(running, j)
 	}
 	a.Setup = pinned
 	if err != nil {
@@ -71,9 +75,9 @@ func (workerCommand) Run(s *streams, ctx *runContext) error {
 	return nil
 }
 
-// startWorker measures a workload in a worker with settings in its environment. The
+// startWorker measures the job's workload in a worker with settings in its environment. The
 // outcome's Setup says how the worker was pinned, if it was.
-func startWorker(ctx context.Context, j job, name string, settings []string) (out outcome, err error) {
+func startWorker(ctx context.Context, j job, settings []string) (out outcome, err error) {
 	path, err := os.Executable()
 	if err != nil {
 		return out, fmt.Errorf("finding this program, to start it again: %w", err)
@@ -92,7 +96,7 @@ func startWorker(ctx context.Context, j job, name string, settings []string) (ou
 	}
 	stop := context.AfterFunc(ctx, func() { in.Close() })
 	defer stop()
-	sent := json.NewEncoder(in).Encode(order{Workload: name, Device: j.device.Index, Name: j.device.Name, Validate: j.validate, Rounds: j.measure.Rounds, Time: j.measure.Time})
+	sent := json.NewEncoder(in).Encode(order{Workload: j.name, Device: j.device.Index, Name: j.device.Name, Validate: j.validate, Rounds: j.measure.Rounds, Time: j.measure.Time, Step: j.step, Steps: j.steps})
 	failed := c.Wait()
 	if ctx.Err() != nil {
 		return out, bench.ErrInterrupted

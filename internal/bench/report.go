@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 )
 
 // Schema is the version of the JSON form. It grows when a field changes its meaning or
@@ -51,6 +52,8 @@ type Result struct {
 	// every sample.
 	Launches int `json:"launches,omitempty"`
 	Barriers int `json:"barriers,omitempty"`
+	// Note says what a reader of the figure should know, such as where it was found.
+	Note string `json:"note,omitempty"`
 	// Reference holds medians of what was measured beside it, by name, in the same unit.
 	Reference map[string]float64 `json:"reference,omitempty"`
 	// Ratio is the result divided by each reference, round by round.
@@ -77,6 +80,41 @@ func NewResult(workload, name, metric, unit string, samples []float64, per float
 	s := Summarise(r.Samples)
 	r.Median, r.P10, r.P90, r.Unstable = tenths(s.Median), tenths(s.P10), tenths(s.P90), s.Unstable()
 	return r
+}
+
+// NewFigure summarises samples of any unit, kept to five digits.
+func NewFigure(workload, name, metric, unit string, samples []float64) Result {
+	r := Result{Workload: workload, Case: name, Metric: metric, Unit: unit, Samples: make([]float64, len(samples))}
+	for i, s := range samples {
+		r.Samples[i] = digits(s)
+	}
+	s := Summarise(r.Samples)
+	r.Median, r.P10, r.P90, r.Unstable = digits(s.Median), digits(s.P10), digits(s.P90), s.Unstable()
+	return r
+}
+
+func digits(v float64) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	scale := math.Pow(10, 4-math.Floor(math.Log10(math.Abs(v))))
+	return math.Round(v*scale) / scale
+}
+
+// Better says which way a figure improves.
+type Better int
+
+const (
+	Lower Better = iota
+	Higher
+)
+
+// Better goes by the unit: rates and shares want to be high, times low.
+func (r *Result) Better() Better {
+	if strings.HasSuffix(r.Unit, "/s") || r.Metric == "accuracy" || r.Metric == "hits" {
+		return Higher
+	}
+	return Lower
 }
 
 // Against adds a reference measured in the same rounds.

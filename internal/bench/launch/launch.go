@@ -32,9 +32,10 @@ type Options struct {
 	Sizes []int
 	Scope Scope
 	// Prefix goes before the names of cases.
-	Prefix   string
-	Measure  bench.Options
-	Progress func(string)
+	Prefix  string
+	Measure bench.Options
+	// Progress is told what happens and how far it has come, and may be nil.
+	Progress func(text string, part float64)
 }
 
 // DefaultSizes are the launches of a submission that are measured.
@@ -62,7 +63,7 @@ func Run(ctx context.Context, d *vk.Device, o Options) ([]bench.Result, error) {
 		o.Sizes = DefaultSizes()
 	}
 	if o.Progress == nil {
-		o.Progress = func(string) {}
+		o.Progress = func(string, float64) {}
 	}
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -103,18 +104,18 @@ type size struct {
 }
 
 func (r *rig) run() ([]bench.Result, error) {
-	r.o.Progress("setting up")
+	r.o.Progress("setting up", 0)
 	if err := r.setUp(); err != nil {
 		return nil, err
 	}
-	r.o.Progress("checking results")
+	r.o.Progress("checking results", 0)
 	if err := r.verify(); err != nil {
 		return nil, err
 	}
 	groups := r.groups()
 	m := r.o.Measure
 	m.Progress = func(p bench.Progress) {
-		r.o.Progress(fmt.Sprintf("measuring: %3.0f %%, round %d", 100*p.Part, p.Round))
+		r.o.Progress(fmt.Sprintf("measuring, round %d", p.Round), p.Part)
 	}
 	samples, err := bench.Measure(r.ctx, groups, m)
 	if err != nil {
@@ -128,7 +129,7 @@ func (r *rig) run() ([]bench.Result, error) {
 		}
 		results = append(results, once...)
 	}
-	r.o.Progress("checking results again")
+	r.o.Progress("checking results again", 1)
 	return results, r.verify()
 }
 

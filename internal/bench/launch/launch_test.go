@@ -130,7 +130,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	o := short(2)
 	o.Measure.Rounds = bench.MaxRounds
-	o.Progress = func(s string) {
+	o.Progress = func(s string, _ float64) {
 		if strings.Contains(s, "round 1") {
 			cancel()
 		}

@@ -143,3 +143,24 @@ func (l *library) close() error {
 	// No deadline: closing is what makes leaving safe.
 	return errors.Join(err, l.stream.Close(context.Background()))
 }
+
+// Record makes the graph of a chain of n launches on a stream, with tensors of its own.
+func Record(ctx context.Context, s *cmdbuf.Stream, n int) (g *cmdbuf.Graph, err error) {
+	k, err := oneGroup(shaders.Add)
+	if err != nil {
+		return nil, err
+	}
+	l := &library{kernel: k, stream: s}
+	begin := start()
+	for t := range l.whole {
+		if l.whole[t], err = cmdbuf.Upload(s, begin[t], length); err != nil {
+			return nil, err
+		}
+		// The graph keeps the memory.
+		defer func() { err = errors.Join(err, l.whole[t].Close()) }()
+		if l.view[t], err = l.whole[t].Range(0, 0, length, stride); err != nil {
+			return nil, err
+		}
+	}
+	return l.record(ctx, n)
+}

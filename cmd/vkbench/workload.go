@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"vkcompute/cmdbuf"
+	"vkcompute/internal/bench"
+	"vkcompute/internal/bench/suite"
+	"vkcompute/vk"
+)
+
+// workload is something that can be measured. There is a file for each, workload_*.go,
+// with a function that returns it, and a line in workloads.
+type workload struct {
+	name string
+	doc  string // one line, for the help
+	// run measures in this process or, where here is set, may start a worker.
+	run func(ctx context.Context, j job) (outcome, error)
+	// here measures in this process, which was set up for it. Only for a workload that is
+	// run in a worker; see alone.
+	here func(ctx context.Context, j job) (outcome, error)
+	// record makes a graph of what the workload does, for trace and graph; nil where it
+	// records nothing.
+	record func(ctx context.Context, s *cmdbuf.Stream) (*cmdbuf.Graph, error)
+}
+
+// workloads are in the order in which they run.
+func workloads() []workload {
+	return []workload{
+		launchWorkload(),
+		scalarWorkload(),
+		transferWorkload(),
+		metacacheWorkload(),
+		poolWorkload(),
+	}
+}
+
+// job is what a workload is told.
+type job struct {
+	name     string // of the workload
+	device   vk.DeviceInfo
+	validate bool
+	profile  string
+	measure  bench.Options
+	picture  string // where to draw the pool's pages; empty: nowhere
+	say      func(text string, part float64)
+	errOut   io.Writer // for a worker's complaints
+	// step of steps is the place in the run.
+	step, steps int
+}
+
+func (j job) options() suite.Options { return suite.Options{Measure: j.measure, Progress: j.say} }
+
+// outcome is what a workload found.
+type outcome struct {
+	Results  []bench.Result `json:"results"`
+	Warnings []string       `json:"warnings,omitempty"`
+	// Setup is what the process was set up with, for the environment.
+	Setup string `json:"setup,omitempty"`
+	// table shows the results to a person.
+	table func(io.Writer) error
+}
+
+// explain makes the usual table of the results, under a few lines that say what they are.
+func (o *outcome) explain(intro string) {
+	results := o.Results
+	o.table = func(w io.Writer) error { return bench.WriteTable(w, intro, results) }
+}
+
+func find(name string) *workload {
+	for _, w := range workloads() {
+		if w.name == name {
+			return &w
+		}
+	}
+	return nil
+}
+
+func names() []string {
+	var list []string
+	for _, w := range workloads() {
+		list = append(list, w.name)
+	}
+	return list
+}
+
+// recorded are the workloads that have a graph to show.
+func recorded() []string {
+	var list []string
+	for _, w := range workloads() {
+		if w.record != nil {
+			list = append(list, w.name)
+		}
+	}
+	return list
+}
+
+func workloadHelp() string {
+	var b strings.Builder
+	b.WriteString("Workloads:\n\n")
+	for _, w := range workloads() {
+		fmt.Fprintf(&b, "  %-10s %s\n", w.name, w.doc)
+	}
+	return b.String()
+}

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"vkcompute/internal/bench/suite"
+)
+
+func poolWorkload() workload {
+	return workload{
+		name: "pool", doc: "the allocator of device memory: a slice released and one allocated; --map FILE draws its pages",
+		run: func(ctx context.Context, j job) (out outcome, err error) {
+			var picture func(func(io.Writer) error) error
+			if j.picture != "" {
+				picture = func(draw func(io.Writer) error) error { return output{path: j.picture}.write(draw) }
+			}
+			out.Results, err = suite.Pool(ctx, j.options(), picture)
+			out.explain("pool: bookkeeping alone, no device. cycle: one of so many slices of 64 to 4096 bytes is released and another\n" +
+				"allocated, alignment 256. holes: a page with so many free ranges, on which a request succeeds or fails.")
+			return out, err
+		},
+	}
+}

@@ -1,0 +1,138 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"vkcompute/cmdbuf"
+	"vkcompute/internal/bench"
+	"vkcompute/internal/testenv"
+	"vkcompute/internal/vktest"
+	"vkcompute/pool"
+	"vkcompute/shaders"
+	"vkcompute/shaders/ref"
+)
+
+var ctx = context.Background()
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// short is the least that gives every figure.
+func short() Options {
+	return Options{Measure: bench.Options{Rounds: 1, Shot: time.Nanosecond}}
+}
+
+// check finds results valid and returns them as a report.
+func check(t *testing.T, list []bench.Result, err error) *bench.Report {
+	t.Helper()
+	require.NoError(t, err)
+	r := &bench.Report{Schema: bench.Schema, Results: list}
+	require.NoError(t, r.Validate())
+	return r
+}
+
+func TestMetacache(t *testing.T) {
+	list, err := Metacache(ctx, short())
+	r := check(t, list, err)
+	for _, name := range []string{"hit/words=4", "hit/words=16", "hit/words=64", "hit/words=256", "miss/entries=64", "miss/entries=512", "miss/entries=4096", "miss/entries=32768", "capture/infos=100000"} {
+		x := r.Find("metacache", name, "wall")
+		require.NotNil(t, x, name)
+		require.Positive(t, x.Reference["port"], name)
+	}
+	share := func(name string) float64 { return r.Find("metacache", "scalar/"+name, "hits").Median }
+	require.Less(t, share("in-key"), share("in-key-admission"))
+	require.Less(t, share("in-key-admission"), share("push-constant"))
+}
+
+func TestPool(t *testing.T) {
+	var picture bytes.Buffer
+	list, err := Pool(ctx, short(), func(draw func(io.Writer) error) error { return draw(&picture) })
+	r := check(t, list, err)
+	for _, name := range []string{"cycle/live=64", "cycle/live=1024", "cycle/live=16384", "succeed/holes=2048", "fail/holes=2048"} {
+		require.NotNil(t, r.Find("pool", name, "wall"), name)
+	}
+	require.Contains(t, picture.String(), "<svg")
+	require.Contains(t, picture.String(), "</svg>")
+}
+
+// What is called a failing request fails because of the holes and for no other reason.
+func TestPerforated(t *testing.T) {
+	m, succeed, refuse, err := perforated()
+	require.NoError(t, err)
+	require.NoError(t, succeed(3))
+	require.NoError(t, refuse(3))
+	s := m.Stats().Total
+	require.Equal(t, holes, s.Slices)
+	require.Equal(t, 1, s.Pages)
+	require.Greater(t, s.Reserved-s.InUse, uint64(holes*4096-1), "half of the page is free")
+	_, err = m.Alloc(4097)
+	require.ErrorIs(t, err, pool.ErrOutOfMemory)
+}
+
+func TestScalar(t *testing.T) {
+	list, err := Scalar(ctx, vktest.Open(t), short())
+	r := check(t, list, err)
+	for _, name := range []string{"in-key", "in-key-admission", "push-constant", "graph-info", "graph-push"} {
+		require.NotNil(t, r.Find("scalar", name, "wall"), name)
+	}
+	share := func(name string) float64 { return r.Find("scalar", name, "hits").Median }
+	require.Less(t, share("in-key"), 10.0)
+	require.Greater(t, share("in-key-admission"), 50.0)
+	require.Equal(t, 100.0, share("push-constant"))
+}
+
+func TestTransfer(t *testing.T) {
+	list, err := Transfer(ctx, vktest.Open(t), short())
+	r := check(t, list, err)
+	for _, size := range []string{"4KiB", "1MiB", "32MiB"} {
+		for _, name := range []string{"upload", "download", "copy", "fill"} {
+			name += "/size=" + size
+			wall, band := r.Find("transfer", name, "wall"), r.Find("transfer", name, "bandwidth")
+			require.NotNil(t, wall, name)
+			require.NotNil(t, band, name)
+			require.Equal(t, bench.Higher, band.Better())
+			bytes := map[string]float64{"4KiB": 4 << 10, "1MiB": 1 << 20, "32MiB": 32 << 20}[size]
+			if !strings.HasPrefix(name, "fill") {
+				bytes *= 2
+			}
+			require.InEpsilon(t, bytes/wall.Samples[0], band.Samples[0], 1e-2, "bytes read plus written")
+		}
+	}
+	for _, name := range []string{"reserve", "first-touch", "reuse"} {
+		require.NotNil(t, r.Find("transfer", name+"/size=1MiB", "wall"), name)
+	}
+}
+
+// A wrong result is an error, not a fast time.
+func TestSameSeesAWrongElement(t *testing.T) {
+	d := vktest.Open(t)
+	err := stream(d, cmdbuf.Options{}, func(s *cmdbuf.Stream) error {
+		x, err := cmdbuf.New[float32](s, 8)
+		require.NoError(t, err)
+		require.NoError(t, s.Launch(shaders.RandomUniform, cmdbuf.Uint32(1), cmdbuf.Uint32(0), cmdbuf.Float32(0), cmdbuf.Float32(1), x))
+		require.NoError(t, same(ctx, x, ref.RandomUniform(1, 0, 0, 1, []int{8})))
+		require.ErrorIs(t, same(ctx, x, ref.RandomUniform(2, 0, 0, 1, []int{8})), ErrWrong)
+		return x.Close()
+	})
+	require.NoError(t, err)
+}
+
+func TestInterrupt(t *testing.T) {
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	d := vktest.Open(t)
+	for name, run := range map[string]func() error{
+		"metacache": func() error { _, err := Metacache(gone, short()); return err },
+		"pool":      func() error { _, err := Pool(gone, short(), nil); return err },
+		"scalar":    func() error { _, err := Scalar(gone, d, short()); return err },
+		"transfer":  func() error { _, err := Transfer(gone, d, short()); return err },
+	} {
+		require.ErrorIs(t, run(), context.Canceled, name)
+	}
+}
