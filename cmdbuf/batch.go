@@ -124,8 +124,8 @@ func (s *Stream) enqueue(l *launch) error {
 	}
 	c := &s.batch.commands
 	s.batch.bound.bind(c, l.program, set, l.info.offset)
-	if len(l.plan.Push) > 0 {
-		c.Push(l.program.pipeline, l.plan.Push)
+	if push := l.push(); len(push) > 0 {
+		c.Push(l.program.pipeline, push)
 	}
 	if l.indirect.buffer != 0 {
 		c.DispatchIndirect(l.indirect.buffer, l.indirect.offset)

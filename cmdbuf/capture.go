@@ -174,7 +174,7 @@ func (c *Capture) launch(k *shaders.Kernel, grid *binding, args []Arg) error {
 	}
 	o.accesses.to = int32(len(c.ops.accesses))
 	o.push.from = int32(len(c.ops.push))
-	c.ops.push = append(c.ops.push, l.plan.Push...)
+	c.ops.push = append(c.ops.push, l.push()...)
 	o.push.to = int32(len(c.ops.push))
 	if l.program.set {
 		o.set = c.addSet(l, private)

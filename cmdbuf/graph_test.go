@@ -221,8 +221,9 @@ func TestCallsInsideACapture(t *testing.T) {
 }
 
 // A graph keeps alive what it recorded.
-func TestGraphOutlivesItsTensors(t *testing.T) {
-	s := newStream(t, cmdbuf.Options{})
+func TestGraphOutlivesItsTensors(t *testing.T) { bothWays(t, graphOutlivesItsTensors) }
+
+func graphOutlivesItsTensors(t *testing.T, s *cmdbuf.Stream) {
 	x, err := cmdbuf.Upload(s, ascending(1, 64), 64)
 	require.NoError(t, err)
 	sum := zeros(t, s, 1)
@@ -239,8 +240,9 @@ func TestGraphOutlivesItsTensors(t *testing.T) {
 }
 
 // Eager launches, replays, writes and reads happen in the order of the calls.
-func TestOrderIsThatOfTheCalls(t *testing.T) {
-	s := newStream(t, cmdbuf.Options{})
+func TestOrderIsThatOfTheCalls(t *testing.T) { bothWays(t, orderIsThatOfTheCalls) }
+
+func orderIsThatOfTheCalls(t *testing.T, s *cmdbuf.Stream) {
 	x, one := upload(t, s, []float32{0}, 1), upload(t, s, []float32{1}, 1)
 	double, err := s.Capture(ctx, func(c *cmdbuf.Capture) error { return c.Launch(shaders.Add, x, x, x) })
 	require.NoError(t, err)
@@ -350,8 +352,9 @@ func TestCostsThatAreExact(t *testing.T) {
 	}
 }
 
-func TestEmptyTensors(t *testing.T) {
-	s := newStream(t, cmdbuf.Options{})
+func TestEmptyTensors(t *testing.T) { bothWays(t, emptyTensors) }
+
+func emptyTensors(t *testing.T, s *cmdbuf.Stream) {
 	none, x := zeros(t, s, 0, 4), upload(t, s, []float32{1, 2, 3, 4}, 1, 4)
 	require.NoError(t, s.Launch(shaders.Add, none, none, none))
 	require.NoError(t, s.Launch(shaders.Sum, none, x), "a sum over nothing is 0")

@@ -1,6 +1,7 @@
 package cmdbuf
 
 import (
+	"encoding/binary"
 	"fmt"
 	"unsafe"
 
@@ -15,6 +16,7 @@ type binding struct {
 	slice        pool.Slice // the zero Slice for the stand-in of an empty tensor
 	buffer       uint64     // handle
 	bufferID     uint64
+	address      uint64 // of the first byte
 	offset, size uint64
 	number       uint32 // of the descriptor
 	param        int32  // index of the argument
@@ -32,6 +34,7 @@ type launch struct {
 	plan     shaders.Plan
 	groups   [3]uint32
 	info     infoRef
+	pushed   []byte     // scratch of push
 	key      []uint64   // of the descriptor set
 	set      *cachedSet // the last one
 }
@@ -132,7 +135,7 @@ func (s *Stream) addTensor(l *launch, i int, v *view) error {
 	b := v.binding(k.Params[i].Access)
 	if v.size == 0 {
 		// Every binding of a set must name a buffer, and the kernel touches none of it.
-		b = binding{buffer: s.dummy.Handle(), bufferID: s.dummy.ID(), size: s.dummy.Size(), access: shaders.Read}
+		b = binding{buffer: s.dummy.Handle(), bufferID: s.dummy.ID(), address: s.dummy.Address(), size: s.dummy.Size(), access: shaders.Read}
 	}
 	b.number, b.param = k.Params[i].Binding, int32(i)
 	l.bindings = append(l.bindings, b)
@@ -141,7 +144,7 @@ func (s *Stream) addTensor(l *launch, i int, v *view) error {
 
 // binding is the range of the buffer that a descriptor of the view covers.
 func (v *view) binding(access shaders.Access) binding {
-	return binding{slice: v.slice, buffer: v.buffer, bufferID: v.bufferID, offset: v.offset, size: v.size, access: access}
+	return binding{slice: v.slice, buffer: v.buffer, bufferID: v.bufferID, address: v.address, offset: v.offset, size: v.size, access: access}
 }
 
 // grid checks where an indirect launch reads its grid.
@@ -220,6 +223,7 @@ type infoRef struct {
 	slice    pool.Slice
 	buffer   uint64
 	bufferID uint64
+	address  uint64
 	offset   uint32 // dynamic offset
 	size     uint64 // bytes a descriptor covers from the offset on
 	kept     bool   // the cache holds the reference; else the launch does
@@ -269,8 +273,33 @@ func (l *launch) refer(s *Stream, slice pool.Slice) error {
 		return fmt.Errorf("cmdbuf: launch %s: info buffer: %w", l.program.kernel.Name, pool.ErrReleased)
 	}
 	l.info.slice, l.info.buffer, l.info.bufferID = slice, buffer.Handle(), buffer.ID()
-	l.info.offset, l.info.size = uint32(offset), s.pools.InfoRange(size)
+	l.info.offset, l.info.size, l.info.address = uint32(offset), s.pools.InfoRange(size), buffer.Address()+offset
 	return nil
+}
+
+// push is the launch's push constants: its own, and the addresses of its buffers if they
+// go that way.
+func (l *launch) push() []byte {
+	p := l.program
+	if p.address == nil {
+		return l.plan.Push
+	}
+	l.pushed = append(l.pushed[:0], l.plan.Push...)
+	for len(l.pushed) < p.pushSize {
+		l.pushed = append(l.pushed, 0)
+	}
+	for _, a := range p.address {
+		address := l.info.address
+		if a.Binding != shaders.InfoBinding || !p.info {
+			for i := range l.bindings {
+				if l.bindings[i].number == a.Binding {
+					address = l.bindings[i].address
+				}
+			}
+		}
+		binary.NativeEndian.PutUint64(l.pushed[a.Offset:], address)
+	}
+	return l.pushed
 }
 
 // dropInfo gives back the reference of an info that no cache keeps, once it is stamped.

@@ -273,12 +273,20 @@ func (g *Graph) replan(p *parameter) (err error) {
 		}
 		c := &list[n]
 		c.op, c.groups, c.slot = i, l.groups, pool.Slice{}
-		c.words, c.push, c.bindings = append(c.words[:0], l.plan.Info...), append(c.push[:0], l.plan.Push...), append(c.bindings[:0], l.bindings...)
-		if o.info >= 0 && uint64(len(c.words))*8 > g.ops.slices[o.info].Size() {
-			if c.slot, err = s.newInfo(c.words); err != nil {
+		c.words, c.bindings = append(c.words[:0], l.plan.Info...), append(c.bindings[:0], l.bindings...)
+		if o.info >= 0 {
+			slot := g.ops.slices[o.info]
+			if uint64(len(c.words))*8 > slot.Size() {
+				if c.slot, err = s.newInfo(c.words); err != nil {
+					return err
+				}
+				slot = c.slot
+			}
+			if err = l.refer(s, slot); err != nil {
 				return err
 			}
 		}
+		c.push = append(c.push[:0], l.push()...)
 	}
 	for i := range list {
 		g.change(p, &list[i])

@@ -11,8 +11,9 @@ import (
 
 // A parameter changed between replays that are all in flight: each keeps the value it was
 // submitted with.
-func TestParametersChangeBetweenReplays(t *testing.T) {
-	s := newStream(t, cmdbuf.Options{})
+func TestParametersChangeBetweenReplays(t *testing.T) { bothWays(t, parametersChangeBetweenReplays) }
+
+func parametersChangeBetweenReplays(t *testing.T, s *cmdbuf.Stream) {
 	const rounds = 40
 	x, history := zeros(t, s, 1), zeros(t, s, rounds)
 	at := func(i int) *cmdbuf.Tensor[float32] {
@@ -77,8 +78,9 @@ func TestSetCosts(t *testing.T) {
 }
 
 // Tensors of other shapes change the grid and the info.
-func TestParametersOfOtherShapes(t *testing.T) {
-	s := newStream(t, cmdbuf.Options{})
+func TestParametersOfOtherShapes(t *testing.T) { bothWays(t, parametersOfOtherShapes) }
+
+func parametersOfOtherShapes(t *testing.T, s *cmdbuf.Stream) {
 	x := upload(t, s, ascending(1, 1000), 1000)
 	total := zeros(t, s, 1)
 	head := func(n int) *cmdbuf.Tensor[float32] {
@@ -201,8 +203,9 @@ func TestTransfersInACapture(t *testing.T) {
 }
 
 // The grid of an indirect launch may be computed by the launch before it.
-func TestIndirectLaunches(t *testing.T) {
-	s := newStream(t, cmdbuf.Options{})
+func TestIndirectLaunches(t *testing.T) { bothWays(t, indirectLaunches) }
+
+func indirectLaunches(t *testing.T, s *cmdbuf.Stream) {
 	grid := upload(t, s, []uint32{0, 0, 0}, 3)
 	x := zeros(t, s, 4)
 	g, err := s.Capture(ctx, func(c *cmdbuf.Capture) error {

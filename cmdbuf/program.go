@@ -15,8 +15,10 @@ type program struct {
 	kernel   *shaders.Kernel
 	pipeline *vk.Pipeline
 	env      shaders.Env
-	info     bool // the shader has the info binding
-	set      bool // the shader has bindings at all
+	info     bool                     // the shader has the info binding
+	address  []shaders.BindingAddress // buffers go by address, in the push constants
+	pushSize int                      // of the pipeline, addresses included
+	set      bool                     // the shader has bindings at all
 	storage  uint32
 	dynamic  uint32
 	refs     atomic.Int32
@@ -57,7 +59,9 @@ func missingCapability(m *shaders.Module, f *vk.Features) (shaders.Capability, b
 }
 
 // compile makes the pipeline of a kernel.
-func compile(d *vk.Device, k *shaders.Kernel) (*program, error) {
+// With addresses, a kernel whose module can take its buffers by address does; the others
+// keep their descriptors.
+func compile(d *vk.Device, k *shaders.Kernel, addresses bool) (*program, error) {
 	if k == nil {
 		return nil, fmt.Errorf("cmdbuf: launch: want a kernel, found nil")
 	}
@@ -82,7 +86,19 @@ func compile(d *vk.Device, k *shaders.Kernel) (*program, error) {
 	for _, c := range constants {
 		spec.Constants = append(spec.Constants, vk.SpecConstant{ID: c.ID, Value: c.Value})
 	}
-	for _, b := range k.Module.Bindings {
+	p.pushSize = k.Module.PushSize
+	bindings := k.Module.Bindings
+	if addresses {
+		if a, err := k.Module.Addressed(); err == nil && a.Module.PushSize <= int(limits.MaxPushConstantsSize) {
+			spec.Code, spec.PushSize = a.Module.Words, uint32(a.Module.PushSize)
+			p.address, p.pushSize = a.Addresses, a.Module.PushSize
+			for _, b := range bindings {
+				p.info = p.info || b.Binding == shaders.InfoBinding
+			}
+			bindings = nil
+		}
+	}
+	for _, b := range bindings {
 		if b.Set != 0 || b.Kind != shaders.StorageBuffer || b.Count != 1 {
 			return nil, fmt.Errorf("cmdbuf: launch %s: binding %d of set %d is a %v of %d: want single storage buffers in set 0", k.Name, b.Binding, b.Set, b.Kind, b.Count)
 		}
@@ -116,7 +132,7 @@ func (s *Stream) program(k *shaders.Kernel) (*program, error) {
 	if p := s.programs[k]; p != nil {
 		return p, nil
 	}
-	p, err := compile(s.dev, k)
+	p, err := compile(s.dev, k, s.addresses)
 	if err != nil {
 		return nil, err
 	}

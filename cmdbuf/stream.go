@@ -28,6 +28,11 @@ type Options struct {
 	BatchLimit int
 	// Order is that of a graph's operations; the zero value saves barriers where it can.
 	Order Order
+	// Addresses passes buffers and infos to kernels as device addresses in push constants,
+	// not by descriptor: replays are cheaper on many drivers. Results and barriers are the
+	// same; the validation layer cannot see hazards through addresses. vk.ErrUnsupported
+	// where the device has none.
+	Addresses bool
 	// MaxSubmitTime splits the replay of a long graph into submissions that take no longer
 	// than this on the device, as far as its segments of 64 operations allow: where a
 	// desktop's watchdog ends what takes too long. The first replay of each graph is
@@ -54,6 +59,7 @@ type Stream struct {
 	batchLimit int
 	graphOrder Order
 	profiling  bool
+	addresses  bool
 	maxSubmit  time.Duration
 
 	mu       sync.Mutex
@@ -102,13 +108,16 @@ func NewStream(d *vk.Device, o Options) (*Stream, error) {
 	}
 	s := &Stream{
 		dev: d, limits: d.Limits(), alignment: max(d.Limits().MinStorageBufferAlignment, elementSize), logger: o.Logger, caching: o.Sets,
-		batchLimit: o.BatchLimit, graphOrder: o.Order, profiling: o.Profile, maxSubmit: o.MaxSubmitTime, programs: map[*shaders.Kernel]*program{}, hazards: newHazards(), memo: newMemo(), graphs: map[*Graph]struct{}{},
+		batchLimit: o.BatchLimit, graphOrder: o.Order, profiling: o.Profile, addresses: o.Addresses, maxSubmit: o.MaxSubmitTime, programs: map[*shaders.Kernel]*program{}, hazards: newHazards(), memo: newMemo(), graphs: map[*Graph]struct{}{},
 	}
 	if s.logger == nil {
 		s.logger = d.Logger()
 	}
 	if s.batchLimit == 0 {
 		s.batchLimit = defaultBatchLimit
+	}
+	if info := d.Info(); o.Addresses && !info.Features.DeviceAddress {
+		return nil, fmt.Errorf("cmdbuf: new stream: %w: the device %q has no buffer device addresses", vk.ErrUnsupported, info.Name)
 	}
 	if o.MaxSubmitTime < 0 {
 		return nil, fmt.Errorf("cmdbuf: new stream: a MaxSubmitTime of %v: want 0 or more", o.MaxSubmitTime)

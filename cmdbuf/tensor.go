@@ -33,6 +33,7 @@ type view struct {
 	bufferID uint64
 	offset   uint64 // in the buffer
 	size     uint64 // 0: the view touches nothing
+	address  uint64 // of its first byte, where the device has addresses
 	bound    shaders.Layout
 }
 
@@ -62,6 +63,7 @@ func (v *view) bind() error {
 	first := at + uint64(lo)*elementSize
 	v.buffer, v.bufferID = buffer.Handle(), buffer.ID()
 	v.offset = first / alignment * alignment // not before the slice, which is aligned itself
+	v.address = buffer.Address() + v.offset
 	v.size = at + uint64(hi+1)*elementSize - v.offset
 	v.bound.Offset = v.layout.Offset - int(v.offset-at)/elementSize
 	return nil
