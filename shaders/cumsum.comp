@@ -1,5 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "info.glsl"
 #include "float.glsl"
 
@@ -7,8 +8,8 @@
 // a row and 0 where an invocation does, then views out and x over the other axes.
 //
 // The sum so far is kept with its rounding errors (Knuth's two-sum), so a long row
-// is as good as a short one. Within a tile of a group the prefix sums are those of
-// Hillis and Steele (1986): log2(size) roundings.
+// is as good as a short one. A group takes tiles of 8 elements an invocation, whose
+// prefix sums are those of Hillis and Steele (1986): 8 + log2(size) roundings.
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 
@@ -17,18 +18,7 @@ layout(set = 0, binding = 2, std430) writeonly buffer Out { float result[]; };
 
 shared float scan[2u * gl_WorkGroupSize.x];
 
-void twoSum(inout float sum, inout float rest, float v) {
-    precise float s = sum + v;
-    precise float b = s - sum;
-    precise float e = (sum - (s - b)) + (v - b);
-    sum = s;
-    rest += e;
-}
-
-// An infinity makes the rest a NaN; the sum alone is right then.
-float both(float sum, float rest) {
-    return isNaN(floatBitsToUint(rest)) ? sum : sum + rest;
-}
+const uint PER = 8u;
 
 void main() {
     uint rows = info[0];
@@ -69,10 +59,19 @@ void main() {
     if (!live) { // the same for the whole group
         return;
     }
-    for (uint first = 0u; first < len; first += size) {
-        uint i = first + lid;
+    for (uint first = 0u; first < len; first += PER * size) {
+        uint i = first + lid * PER;
+        uint count = i < len ? min(PER, len - i) : 0u;
+        float own[PER];
+        float before = 0.0;
+        [[unroll]] for (uint k = 0u; k < PER; k++) {
+            if (k < count) {
+                before += x[ix + (i + k) * xs];
+            }
+            own[k] = before;
+        }
         uint from = 0u;
-        scan[lid] = i < len ? x[ix + i * xs] : 0.0;
+        scan[lid] = before;
         for (uint step = 1u; step < size; step *= 2u) {
             barrier();
             float v = scan[from * size + lid];
@@ -83,10 +82,13 @@ void main() {
             scan[from * size + lid] = v;
         }
         barrier();
-        if (i < len) {
-            float s = sum, e = rest;
-            twoSum(s, e, scan[from * size + lid]);
-            result[io + i * os] = both(s, e);
+        before = lid == 0u ? 0.0 : scan[from * size + lid - 1u];
+        [[unroll]] for (uint k = 0u; k < PER; k++) {
+            if (k < count) {
+                float s = sum, e = rest;
+                twoSum(s, e, before + own[k]);
+                result[io + (i + k) * os] = both(s, e);
+            }
         }
         twoSum(sum, rest, scan[from * size + size - 1u]);
         barrier();

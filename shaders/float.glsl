@@ -64,3 +64,18 @@ void sincosf(float x, out float s, out float c) {
     s = (q & 2u) == 0u ? s : -s;
     c = ((q + 1u) & 2u) == 0u ? c : -c;
 }
+
+// twoSum adds v to a sum whose rounding errors are kept beside it (Knuth, The Art
+// of Computer Programming 2, 4.2.2).
+void twoSum(inout float sum, inout float rest, float v) {
+    precise float s = sum + v;
+    precise float b = s - sum;
+    precise float e = (sum - (s - b)) + (v - b);
+    sum = s;
+    rest += e;
+}
+
+// An infinity makes the rest a NaN; the sum alone is right then.
+float both(float sum, float rest) {
+    return isNaN(floatBitsToUint(rest)) ? sum : sum + rest;
+}

@@ -198,22 +198,15 @@ func (m *machine) sum(g uint32) {
 			} else {
 				length = min(length, m.info[5]-base)
 			}
-			var total float32
-			for i := lane; i < length; {
-				var s2 float32
-				for k2 := 0; k2 < 32 && i < length; k2++ {
-					var s1 float32
-					for k1 := 0; k1 < 32 && i < length; k1++ {
-						var s0 float32
-						for k0 := 0; k0 < 32 && i < length; k0++ {
-							s0 += m.load(1, ix+red.at(base+i, red.rank))
-							i += lanes
-						}
-						s1 += s0
-					}
-					s2 += s1
-				}
-				total += s2
+			var total, rest float32
+			for i := lane; i < length; i += lanes {
+				v := m.load(1, ix+red.at(base+i, red.rank))
+				s := total + v
+				b := s - total
+				total, rest = s, rest+((total-(s-b))+(v-b))
+			}
+			if rest == rest {
+				total += rest
 			}
 			part[lane*perGroup+slot] = total
 		}

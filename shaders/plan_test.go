@@ -33,10 +33,10 @@ func envOf(k *shaders.Kernel, d shaders.MaxWorkgroup) shaders.Env {
 // reference says, on any device and through any folding.
 func TestPlansGiveTheReferenceResult(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	cases := ref.Cases(rng, 120)
+	cases := ref.Cases(rng, 50)
 	var p shaders.Plan
 	for i, c := range cases {
-		if bodies[c.Kernel] == nil {
+		if bodies[c.Kernel] == nil || c.Operands != nil && c.Operands[0].Len() > 1<<20 {
 			continue
 		}
 		d := devices[i%len(devices)]

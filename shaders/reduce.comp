@@ -1,5 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "info.glsl"
 #include "float.glsl"
 
@@ -13,10 +14,13 @@
 // two. order 0 puts the lanes of one output side by side, order 1 the outputs:
 // whichever makes neighbours read neighbouring elements.
 //
-// For a sum, each lane adds runs of 32, the sums of 32 runs, and the sums of 32 of
-// those before it adds to its total, and the lanes are added as a tree. So an
-// element goes through at most 96 + length/32768 + log2(lanes) roundings, and the
-// order depends on the shape and the group size alone.
+// For a sum, each lane adds 16 elements as a tree and keeps the rounding errors of
+// the sums of those, and the lanes are added as a tree. So an element goes through
+// some 8 + log2(lanes) roundings whatever the length, in an order that depends on
+// the shape and the group size alone.
+//
+// The blocks of 16 are written out, not looped over, also because llvmpipe ends
+// all loops of an invocation after 65535 rounds, without a word.
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 // OP mirrors the reduction constants of reduce.go.
@@ -29,26 +33,36 @@ layout(set = 0, binding = 2, std430) writeonly buffer Out { uint result[]; };
 shared uint part[gl_WorkGroupSize.x];
 shared uint place[gl_WorkGroupSize.x];
 
-const uint RUN = 32u;
-
 uint reducedIndex(uint v, uint r, uint i) {
     if (r == 1u) {
         return i * VIEW_STRIDE(v, 1u, 0u);
     }
     uint at = 0u;
-    for (uint d = r; d-- > 0u;) {
-        uint c = i;
-        if (d > 0u) {
+    [[unroll]] for (uint k = 0u; k < 7u; k++) {
+        uint d = 7u - k;
+        if (d < r) {
             uint s = VIEW_SHAPE(v, d);
-            i = c / s;
-            c -= i * s;
+            uint q = i / s;
+            at += (i - q * s) * VIEW_STRIDE(v, r, d);
+            i = q;
         }
-        at += c * VIEW_STRIDE(v, r, d);
     }
-    return at;
+    return r == 0u ? 0u : at + i * VIEW_STRIDE(v, r, 0u);
 }
 
 float value(uint i) { return uintBitsToFloat(x[i]); }
+
+// consider takes an element that beats all before it; the first of equals stays.
+void consider(inout uint mine, inout uint at, uint bits, uint i) {
+    uint k = orderKey(bits);
+    if (OP == MIN && k != 0xffffffffu) {
+        k = ~k;
+    }
+    if (k > mine) {
+        mine = k;
+        at = i;
+    }
+}
 
 // better: the second of two (key, place) pairs wins.
 bool better(uint k, uint p, uint otherKey, uint otherPlace) {
@@ -89,38 +103,43 @@ void main() {
     uint mine;
     uint at = 0xffffffffu;
     if (OP == SUM || OP == MEAN) {
-        precise float total = 0.0;
+        float total = 0.0;
+        float rest = 0.0;
         uint i = lane;
-        while (i < len) {
-            precise float s2 = 0.0;
-            for (uint k2 = 0u; k2 < RUN && i < len; k2++) {
-                precise float s1 = 0.0;
-                for (uint k1 = 0u; k1 < RUN && i < len; k1++) {
-                    precise float s0 = 0.0;
-                    for (uint k0 = 0u; k0 < RUN && i < len; k0++) {
-                        s0 += value(ix + reducedIndex(vr, rr, base + i));
-                        i += lanes;
-                    }
-                    s1 += s0;
+        if (rr == 1u) {
+            uint hop = lanes * VIEW_STRIDE(vr, 1u, 0u);
+            uint first = ix + (base + lane) * VIEW_STRIDE(vr, 1u, 0u);
+            for (; i < len && len - i > 15u * lanes; i += 16u * lanes) {
+                float t[8];
+                [[unroll]] for (uint k = 0u; k < 8u; k++) {
+                    t[k] = value(first + 2u * k * hop) + value(first + (2u * k + 1u) * hop);
                 }
-                s2 += s1;
+                first += 16u * hop;
+                twoSum(total, rest, ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7])));
             }
-            total += s2;
         }
+        for (; i < len; i += lanes) {
+            twoSum(total, rest, value(ix + reducedIndex(vr, rr, base + i)));
+        }
+        total = both(total, rest);
         mine = floatBitsToUint(total);
     } else {
         // The least key is below that of -infinity, so any element beats it. MIN
         // looks for the greatest complement; NaN, the greatest key, stays so.
         mine = 0u;
-        for (uint i = lane; i < len; i += lanes) {
-            uint k = orderKey(x[ix + reducedIndex(vr, rr, base + i)]);
-            if (OP == MIN && k != 0xffffffffu) {
-                k = ~k;
+        uint i = lane;
+        if (rr == 1u) {
+            uint hop = lanes * VIEW_STRIDE(vr, 1u, 0u);
+            uint first = ix + (base + lane) * VIEW_STRIDE(vr, 1u, 0u);
+            for (; i < len && len - i > 7u * lanes; i += 8u * lanes) {
+                [[unroll]] for (uint k = 0u; k < 8u; k++) {
+                    consider(mine, at, x[first + k * hop], i + k * lanes);
+                }
+                first += 8u * hop;
             }
-            if (k > mine) { // the first of equals stays
-                mine = k;
-                at = i;
-            }
+        }
+        for (; i < len; i += lanes) {
+            consider(mine, at, x[ix + reducedIndex(vr, rr, base + i)], i);
         }
     }
 

@@ -1,5 +1,7 @@
 package shaders
 
+import "fmt"
+
 // Opcodes of reduce.comp.
 const (
 	opReduceSum = iota
@@ -16,8 +18,8 @@ const (
 // elements first, and the plain kernel on that. Two launches with a barrier
 // between them need no atomics, and equal launches give equal bits.
 var (
-	// Sum: out = Σ x. The error is at most (106 + n/32768)·u·Σ|x| for n summands,
-	// as long as no partial sum overflows; NaN and infinities propagate. The order
+	// Sum: out = Σ x. The error is at most 32u·Σ|x| however many there are, as long
+	// as no partial sum overflows; NaN and infinities propagate. The order
 	// of additions depends only on shapes, strides, the workgroup size and the
 	// tuning. A sum over nothing is 0.
 	Sum = operation("sum", "reduce", opReduceSum, reduction(planReduce, Float32))
@@ -40,6 +42,11 @@ var (
 	MaxParts = operation("maxparts", "reduce", opReduceMax, reduction(planParts, Float32))
 	MinParts = operation("minparts", "reduce", opReduceMin, reduction(planParts, Float32))
 )
+
+// maxRounds is how often an invocation may go round its loops: llvmpipe leaves all
+// loops after 65535 rounds in total, and the result is wrong without an error. The
+// shaders write out what they can; planners see to the rest.
+const maxRounds = 16 << 10
 
 // PartsFor is how many parts a reduction of n elements is worth: 1 means that the
 // plain kernel does as well alone.
@@ -100,8 +107,7 @@ func reduce(env Env, ops []Operand, p *Plan, order walk) error {
 	}
 	length := reduced.len()
 	kept.normalise()
-	writeReduction(env, &kept, &reduced, order, length, 0, length, p)
-	return nil
+	return writeReduction(env, &kept, &reduced, order, length, 0, length, p)
 }
 
 func planParts(env Env, ops []Operand, p *Plan) error {
@@ -119,14 +125,13 @@ func planParts(env Env, ops []Operand, p *Plan) error {
 	total := reduced.len()
 	length := ceilDiv(total, max(out.Shape[0], 1))
 	kept.collapse() // part 0 comes first, whatever out's stride
-	writeReduction(env, &kept, &reduced, anyOrder, length, length, total, p)
-	return nil
+	return writeReduction(env, &kept, &reduced, anyOrder, length, length, total, p)
 }
 
-func writeReduction(env Env, kept, reduced *nest, walked walk, length, step, total int, p *Plan) {
+func writeReduction(env Env, kept, reduced *nest, walked walk, length, step, total int, p *Plan) error {
 	outputs := kept.len()
 	if outputs == 0 {
-		return
+		return nil
 	}
 	if walked == rowMajor {
 		reduced.collapse()
@@ -143,6 +148,13 @@ func writeReduction(env Env, kept, reduced *nest, walked walk, length, step, tot
 		keptStride = maxIndex // parts lie far apart
 	}
 	lanes, order := sumLanes(env.Tuning.Reads, size, outputs, length, keptStride, innerStride(reduced, 0))
+	rounds := length / lanes
+	if reduced.rank <= 1 {
+		rounds /= 8
+	}
+	if rounds > maxRounds {
+		return &OperandError{Index: 0, Problem: BadGrid, Want: fmt.Sprintf("at most %d elements for each invocation: reduce it in parts", maxRounds), Found: fmt.Sprint(rounds)}
+	}
 	w := infoWriter{words: p.Info}
 	w.put(uint32(outputs))
 	w.put(uint32(length))
@@ -155,6 +167,7 @@ func writeReduction(env Env, kept, reduced *nest, walked walk, length, step, tot
 	w.view(reduced, 0)
 	p.Info = w.words
 	line(p, outputs, size/lanes)
+	return nil
 }
 
 // innerStride is how far neighbours along the innermost axis lie apart.
@@ -173,6 +186,8 @@ func sumLanes(reads ReadPattern, size, outputs, length, keptStride, reducedStrid
 		enough  = 1 << 16 // invocations that fill a device
 		wide    = 32      // outputs side by side that read whole cache lines
 		busy    = 64      // invocations that keep a CPU driver busy
+
+		fewPerLane = 4096
 	)
 	limit := size
 	if keptStride < reducedStride {
@@ -185,10 +200,11 @@ func sumLanes(reads ReadPattern, size, outputs, length, keptStride, reducedStrid
 	}
 	lanes = 1
 	for lanes*2 <= limit && lanes*2*perLane <= length {
-		if order == 1 && outputs*lanes >= enough {
+		fewRounds := length <= fewPerLane*lanes
+		if order == 1 && outputs*lanes >= enough && fewRounds {
 			break
 		}
-		if reads == Scattered && outputs*lanes >= busy {
+		if reads == Scattered && outputs*lanes >= busy && fewRounds {
 			break
 		}
 		lanes *= 2

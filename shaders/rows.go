@@ -1,5 +1,7 @@
 package shaders
 
+import "fmt"
+
 // Opcodes of softmax.glsl.
 const (
 	opSoftmax = iota
@@ -8,7 +10,7 @@ const (
 )
 
 // Kernels that work on rows, the last axis of x; permuted views serve for other
-// axes. The axes before it may be broadcast.
+// axes. Rows may have a million elements and more; what is too long is an error. The axes before it may be broadcast.
 var (
 	// Softmax: out = exp(x - max) / Σ exp(x - max) along a row of n. With d = max-x
 	// the error of an element p is at most (20 + 8d + Σ p'(8+8d'))·u·p, and 2⁻¹²⁵.
@@ -69,7 +71,7 @@ var (
 		},
 		Plan: planRMSNorm, Grid: FoldedGrid, Spec: rowWorkgroup, InPlace: lastOver(3),
 	})
-	// CumSum: out[i] = Σ x[0 … i] along the last axis. The error is (14·u + n·2u²)·Σ|x|.
+	// CumSum: out[i] = Σ x[0 … i] along the last axis. The error is (24·u + n·2u²)·Σ|x|.
 	// NaN and infinities propagate. out may be x's memory.
 	CumSum = builtin("cumsum", "cumsum", KernelSpec{
 		Params: []Param{
@@ -114,6 +116,14 @@ func ownRow(ops []Operand, x int, out *Layout) error {
 	return nil
 }
 
+// tooLong refuses rows that would take too many rounds.
+func tooLong(length, perRound int) error {
+	if length/perRound <= maxRounds {
+		return nil
+	}
+	return &OperandError{Index: 0, Problem: BadGrid, Want: fmt.Sprintf("rows of at most %d elements", maxRounds*perRound), Found: fmt.Sprint(length)}
+}
+
 func rowLanes(env Env, rows, length int) int {
 	lanes, _ := sumLanes(env.Tuning.Reads, int(env.WorkgroupSize[0]), rows, length, maxIndex, 1)
 	return lanes
@@ -132,8 +142,7 @@ func planSoftmax(env Env, ops []Operand, p *Plan) error {
 	if length == 0 {
 		return nil
 	}
-	writeRows(env, &n, length, steps[1], steps[0], p, 0)
-	return nil
+	return writeRows(env, &n, length, steps[1], steps[0], p, 0)
 }
 
 func planCrossEntropy(env Env, ops []Operand, p *Plan) error {
@@ -181,8 +190,7 @@ func crossEntropy(env Env, ops []Operand, out *Layout, step int, p *Plan, scale 
 	if len(scale) > 0 {
 		parameter = scale[0]
 	}
-	writeRows(env, &n, x.Shape[x.Rank-1], x.Stride[x.Rank-1], step, p, parameter)
-	return nil
+	return writeRows(env, &n, x.Shape[x.Rank-1], x.Stride[x.Rank-1], step, p, parameter)
 }
 
 func sameShape(a, b *Layout) bool {
@@ -218,18 +226,20 @@ func planNorm(env Env, ops []Operand, last int, epsilon uint32, p *Plan, index .
 	if length == 0 {
 		return nil
 	}
-	writeRows(env, &n, length, steps[1], steps[0], p, epsilon, uint32(steps[2]), uint32(steps[3]))
-	return nil
+	return writeRows(env, &n, length, steps[1], steps[0], p, epsilon, uint32(steps[2]), uint32(steps[3]))
 }
 
 // writeRows writes the words of rows.glsl.
-func writeRows(env Env, n *nest, length, xStep, outStep int, p *Plan, params ...uint32) {
+func writeRows(env Env, n *nest, length, xStep, outStep int, p *Plan, params ...uint32) error {
 	rows := n.len()
 	if rows == 0 {
-		return
+		return nil
 	}
 	n.normalise()
 	lanes := rowLanes(env, rows, length)
+	if err := tooLong(length, lanes); err != nil {
+		return err
+	}
 	w := infoWriter{words: p.Info}
 	w.put(uint32(rows))
 	w.put(uint32(length))
@@ -244,6 +254,7 @@ func writeRows(env Env, n *nest, length, xStep, outStep int, p *Plan, params ...
 	}
 	p.Info = w.words
 	line(p, rows, int(env.WorkgroupSize[0])/lanes)
+	return nil
 }
 
 func planCumSum(env Env, ops []Operand, p *Plan) error {
@@ -262,8 +273,12 @@ func planCumSum(env Env, ops []Operand, p *Plan) error {
 	}
 	n.normalise()
 	shared, perGroup := uint32(0), size
-	if rows < size && length > 32 {
+	if rows < size && length > 32 || length > maxRounds/4 {
 		shared, perGroup = 1, 1
+		// Eight elements a round, each with the rounds of a scan.
+		if err := tooLong(length, size/2); err != nil {
+			return err
+		}
 	}
 	w := infoWriter{words: p.Info}
 	w.put(uint32(rows))

@@ -24,6 +24,7 @@ func Cases(rng *rand.Rand, n int) []Case {
 			g.fill(fmt.Sprintf("fill/%d", i), g.shape(shaders.MaxRank, 4096)))
 		cases = append(cases, g.elementwiseRandom(i)...)
 		cases = append(cases, g.rowRandom(i)...)
+		cases = append(cases, g.positionRandom(i)...)
 	}
 	return cases
 }
@@ -55,6 +56,7 @@ func Edges(rng *rand.Rand) []Case {
 	}
 	cases = append(cases, g.elementwiseEdges()...)
 	cases = append(cases, g.rowEdges()...)
+	cases = append(cases, g.positionEdges()...)
 	g.special = true
 	cases = append(cases,
 		g.binary("add/special", shaders.Add, Add, []int{16, 33}),
@@ -78,6 +80,7 @@ func LargeCases(rng *rand.Rand) []Case {
 	return []Case{
 		g.fill("fill/large", wide),
 		g.binaryOf("add/large", shaders.Add, Add, g.input([]int{256}), g.input([]int{groups, 1}), wide),
+		g.attention("large", nil, groups, 1, 1, 1, 3, 0),
 		sum,
 		g.matmul("matmul/large", []int{groups}, 1, 1, 1),
 	}

@@ -101,6 +101,11 @@ func (g *gen) rowEdges() []Case {
 	for _, p := range [][2]int{{0, 3}, {1, 3}, {1021, 0}, {1021, 1}, {1021, 7}, {5, 9}, {40_009, 300}} {
 		cases = append(cases, g.parts(fmt.Sprint(p), []int{p[0]}, p[1])...)
 	}
+	ties := g.floats32([]int{3, 4001})
+	for i := range ties.Data {
+		ties.Data[i] = math.Float32bits(float32(g.rng.IntN(5)))
+	}
+	cases = append(cases, g.build("argmax/ties", shaders.ArgMax).tensor(ties).out(shaders.Int32, []int{3, 1}).exact(ArgMax(tensorOf(ties), []int{3, 1})))
 	g.special = true
 	cases = append(cases, g.rows("special", []int{97, 5})...)
 	cases = append(cases, g.reductions("special", []int{97, 5}, []int{97, 1})...)

@@ -77,7 +77,7 @@ func CumSum(x Tensor, shape []int) Result {
 		sum += v
 		weight += math.Abs(v)
 		n := float64(pos[len(pos)-1] + 1)
-		r.Value[i], r.Bound[i] = sum, (14*Ulp+2*n*Ulp*Ulp)*weight+n*Tiny
+		r.Value[i], r.Bound[i] = sum, (24*Ulp+2*n*Ulp*Ulp)*weight+n*Tiny
 	})
 	return r
 }

@@ -122,7 +122,7 @@ func Sum(x Tensor, shape []int) Result {
 // SumBound is the error that kernel Sum promises for n summands whose sizes add
 // up to weight.
 func SumBound(n int, weight float64) float64 {
-	return (106+float64(n)/32768)*Ulp*weight + float64(n)*Tiny
+	return 32*Ulp*weight + float64(n)*Tiny
 }
 
 // MatMul is a @ b over the last two axes, the others broadcast to shape's.

@@ -1,0 +1,5 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "info.glsl"
+#define STATES 2
+#include "optim.glsl"

@@ -1,0 +1,7 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "info.glsl"
+#include "float.glsl"
+#define ADD
+#include "matvec.glsl"

@@ -1,0 +1,414 @@
+package shaders
+
+import (
+	"fmt"
+	"math"
+)
+
+// Kernels that look up or place rows by numbers that lie on the device, so that
+// one recorded graph serves every token and every batch: a position is an int32
+// tensor of one element, ids are an int32 tensor. Numbers outside the rows are
+// never used as an index.
+var (
+	// Gather: out[i…, :] = table[ids[i…], :] bit for bit, of any 32-bit type. table
+	// is [rows …], ids of any shape, out has the axes of ids and then table's
+	// others. A row outside the table gives zero bits.
+	Gather = builtin("gather", "gather", KernelSpec{
+		Params: []Param{
+			{Name: "table", Access: Read, Binding: 1},
+			{Name: "ids", DType: Int32, Access: Read, Binding: 2},
+			{Name: "out", Access: Write, Binding: 3},
+		},
+		Plan: planGather, Grid: FoldedGrid, Spec: lineWorkgroup,
+	})
+	// Put: out[position+i, …] = x[i, …] bit for bit, of any 32-bit type, as one
+	// writes keys and values to their cache. The other rows of out keep what they
+	// hold; rows outside it are dropped.
+	Put = builtin("put", "put", KernelSpec{
+		Params: []Param{
+			{Name: "x", Access: Read, Binding: 1},
+			{Name: "position", DType: Int32, Access: Read, Binding: 2},
+			{Name: "out", Access: Write, Binding: 3},
+		},
+		Plan: planPut, Grid: FoldedGrid, Spec: lineWorkgroup,
+	})
+	// ScatterAdd: out[ids[i…], :] += x[i…, :], the gradient of Gather. It needs no
+	// float atomics and is deterministic: every element has one owner, who adds in
+	// the row-major order of ids, m·u·(|out| + Σ|x|) for m additions. Rows outside
+	// out are dropped. Every owner reads all ids, so it suits batches of thousands,
+	// not millions.
+	ScatterAdd = builtin("scatteradd", "scatteradd", KernelSpec{
+		Params: []Param{
+			{Name: "x", DType: Float32, Access: Read, Binding: 1},
+			{Name: "ids", DType: Int32, Access: Read, Binding: 2},
+			{Name: "out", DType: Float32, Access: ReadWrite, Binding: 3},
+		},
+		Plan: planScatterAdd, Grid: FoldedGrid, Spec: lineWorkgroup,
+	})
+	// Rotary turns the pairs of neighbours (x[2i], x[2i+1]) of each head by the angle
+	// (position + t)·frequencies[i] (Su et al., "RoFormer", 2021). x and out are
+	// [heads, size] or [… t, heads, size], frequencies [size/2]. The error is
+	// (2⁻²¹ + 2u·|angle|)·(|a| + |b|) for a pair a, b and angles below 2¹³. out may be x's memory.
+	Rotary = builtin("rotary", "rotary", rotary(planRotary))
+	// RotaryHalf pairs x[i] with x[i + size/2] instead.
+	RotaryHalf = builtin("rotaryhalf", "rotary", rotary(planRotaryHalf))
+	// Attention: out[t, h] = softmax(scale · q[t, h]·keys[j, h']) @ values[j, h'] over
+	// j from 0 to position+t, as many of them as the cache has. q and out are
+	// [… t, heads, size], keys and values [… cache, groups, size], where the heads
+	// share the groups evenly: h' = h·groups/heads. Position is the row of the first
+	// query. The batch axes of keys and values broadcast. If nothing is seen the
+	// result is 0. Size is at most 1024.
+	//
+	// The error is Σ p|v|·(2E + (2n+20)·u), where E = (size+4)·u·max scale·Σ|q·k| +
+	// 8u·(1+max(s)-min(s)) over the scores s. NaN is not promised to propagate.
+	Attention = builtin("attention", "attention", KernelSpec{
+		Params: []Param{
+			{Name: "q", DType: Float32, Access: Read, Binding: 1},
+			{Name: "keys", DType: Float32, Access: Read, Binding: 2},
+			{Name: "values", DType: Float32, Access: Read, Binding: 3},
+			{Name: "position", DType: Int32, Access: Read, Binding: 4},
+			{Name: "scale", Kind: ScalarParam, DType: Float32},
+			{Name: "out", DType: Float32, Access: Write, Binding: 5},
+		},
+		Plan: planAttention, Grid: FoldedGrid, Spec: narrowWorkgroup,
+	})
+)
+
+func rotary(plan Planner) KernelSpec {
+	return KernelSpec{
+		Params: []Param{
+			{Name: "x", DType: Float32, Access: Read, Binding: 1},
+			{Name: "frequencies", DType: Float32, Access: Read, Binding: 2},
+			{Name: "position", DType: Int32, Access: Read, Binding: 3},
+			{Name: "out", DType: Float32, Access: Write, Binding: 4},
+		},
+		Plan: plan, Grid: FoldedGrid, Spec: lineWorkgroup, InPlace: lastOver(3),
+	}
+}
+
+// maxHead mirrors MAX_HEAD of attention.comp.
+const maxHead = 1024
+
+// maxKeys is the longest cache that attention walks in tiles of so many keys: see
+// maxRounds. A tile takes size/4 rounds for the scores and a quarter of the keys.
+func maxKeys(tile, size int) int { return tile * (3 * maxRounds / (size/4 + tile/4 + 16)) }
+
+// RotaryFrequencies are base^(-2i/size), i below size/2, for Rotary: base is 10000
+// in most models.
+func RotaryFrequencies(size int, base float64) []float32 {
+	f := make([]float32, max(size/2, 0))
+	for i := range f {
+		f[i] = float32(math.Pow(base, -2*float64(i)/float64(size)))
+	}
+	return f
+}
+
+// narrowWorkgroup is for kernels whose invocations all repeat some work.
+func narrowWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
+	limits.Invocations = min(limits.Invocations, 64)
+	return lineWorkgroup(limits)
+}
+
+// onePosition demands a single element.
+func onePosition(ops []Operand, i int) error {
+	if ops[i].len() != 1 {
+		return shapeError(i, "a single element", &ops[i].Layout)
+	}
+	return nil
+}
+
+// rowNumbers is a tensor that counts along one axis of a shape: as part of a nest
+// it tells a shader where it is on that axis.
+func rowNumbers(of *Layout, axis int) Layout {
+	l := *of
+	l.Offset, l.Stride = 0, [MaxRank]int{}
+	l.Stride[axis] = 1
+	return l
+}
+
+func planGather(env Env, ops []Operand, p *Plan) error {
+	table, ids, out := &ops[0].Layout, &ops[1].Layout, &ops[2].Layout
+	if table.Rank == 0 {
+		return shapeError(0, "[rows …]", table)
+	}
+	if out.Rank != ids.Rank+table.Rank-1 {
+		return shapeError(2, fmt.Sprintf("%d axes, those of ids and of a row of the table", ids.Rank+table.Rank-1), out)
+	}
+	// Both seen with out's axes.
+	row, which := *out, *out
+	row.Offset, which.Offset = table.Offset, ids.Offset
+	for d := range out.Rank {
+		row.Stride[d], which.Stride[d] = 0, 0
+		if d < ids.Rank {
+			which.Shape[d], which.Stride[d] = ids.Shape[d], ids.Stride[d]
+		} else {
+			row.Shape[d], row.Stride[d] = table.Shape[d-ids.Rank+1], table.Stride[d-ids.Rank+1]
+		}
+	}
+	if !sameShape(&which, out) {
+		return shapeError(1, "the first axes of out's "+shapeOf(out), ids)
+	}
+	if !sameShape(&row, out) {
+		return shapeError(0, "rows like the last axes of out's "+shapeOf(out), table)
+	}
+	var n nest
+	n.lead(out)
+	n.broadcast(&row)
+	n.broadcast(&which)
+	total := n.len()
+	if total == 0 {
+		return nil
+	}
+	n.normalise()
+	per := env.perInvocation(total)
+	w := infoWriter{words: p.Info}
+	w.put(uint32(total))
+	w.put(uint32(per))
+	w.put(uint32(table.Shape[0]))
+	w.put(uint32(table.Stride[0]))
+	w.view(&n, 0)
+	w.view(&n, 1)
+	w.view(&n, 2)
+	p.Info = w.words
+	line(p, total, per*int(env.WorkgroupSize[0]))
+	return nil
+}
+
+func planPut(env Env, ops []Operand, p *Plan) error {
+	x, out := &ops[0].Layout, &ops[2].Layout
+	if err := onePosition(ops, 1); err != nil {
+		return err
+	}
+	part := *out
+	if x.Rank > 0 && part.Rank > 0 {
+		part.Shape[0] = x.Shape[0]
+	}
+	if x.Rank == 0 || !sameShape(&part, x) {
+		return shapeError(0, "[any number …] and rows like those of out's "+shapeOf(out), x)
+	}
+	numbers := rowNumbers(x, 0)
+	var n nest
+	n.lead(&part)
+	n.broadcast(x)
+	n.broadcast(&numbers)
+	total := n.len()
+	if total == 0 || out.Shape[0] == 0 {
+		return nil
+	}
+	n.normalise()
+	per := env.perInvocation(total)
+	w := infoWriter{words: p.Info}
+	w.put(uint32(total))
+	w.put(uint32(per))
+	w.put(uint32(out.Shape[0]))
+	w.put(uint32(out.Stride[0]))
+	w.put(uint32(ops[1].Offset))
+	w.view(&n, 0)
+	w.view(&n, 1)
+	w.view(&n, 2)
+	p.Info = w.words
+	line(p, total, per*int(env.WorkgroupSize[0]))
+	return nil
+}
+
+func planScatterAdd(env Env, ops []Operand, p *Plan) error {
+	x, ids, out := &ops[0].Layout, &ops[1].Layout, &ops[2].Layout
+	if out.Rank == 0 {
+		return shapeError(2, "[rows …]", out)
+	}
+	if x.Rank != ids.Rank+out.Rank-1 {
+		return shapeError(0, fmt.Sprintf("%d axes, those of ids and of a row of out", ids.Rank+out.Rank-1), x)
+	}
+	var columns, which nest
+	columns.tensors, which.tensors = 2, 2
+	columns.offset = [maxTensors]int{out.Offset, x.Offset}
+	which.offset[0] = ids.Offset
+	for d := range x.Rank {
+		if d < ids.Rank {
+			if x.Shape[d] != ids.Shape[d] {
+				return shapeError(1, "the first axes of x's "+shapeOf(x), ids)
+			}
+			which.axis(x.Shape[d], ids.Stride[d], x.Stride[d])
+			continue
+		}
+		o := d - ids.Rank + 1
+		if x.Shape[d] != out.Shape[o] {
+			return shapeError(0, "rows like those of out's "+shapeOf(out), x)
+		}
+		columns.axis(x.Shape[d], out.Stride[o], x.Stride[d])
+	}
+	width, count, rows := columns.len(), which.len(), out.Shape[0]
+	if width == 0 || count == 0 || rows == 0 {
+		return nil
+	}
+	columns.normalise()
+	which.collapse() // the order of the additions is that of the ids
+	if limit := maxRounds * (8 - 7*min(1, max(0, which.rank-1))); count > limit {
+		return shapeError(1, fmt.Sprintf("at most %d ids: add them in several launches", limit), ids)
+	}
+	// More parts read the ids more often, and keep more of the device busy.
+	parts := max(1, min(rows, ceilDiv(1<<12, width), env.Tuning.groups()))
+	per := ceilDiv(rows, parts)
+	parts = ceilDiv(rows, per)
+	w := infoWriter{words: p.Info}
+	w.put(uint32(count))
+	w.put(uint32(width))
+	w.put(uint32(rows))
+	w.put(uint32(per))
+	w.put(uint32(parts))
+	w.put(uint32(out.Stride[0]))
+	w.view(&columns, 0)
+	w.view(&columns, 1)
+	w.view(&which, 0)
+	w.view(&which, 1)
+	p.Info = w.words
+	line(p, width*parts, int(env.WorkgroupSize[0]))
+	return nil
+}
+
+func planRotary(env Env, ops []Operand, p *Plan) error { return rotate(env, ops, neighbours, p) }
+
+func planRotaryHalf(env Env, ops []Operand, p *Plan) error { return rotate(env, ops, halves, p) }
+
+type pairing uint8
+
+const (
+	neighbours pairing = iota
+	halves
+)
+
+func rotate(env Env, ops []Operand, pairs pairing, p *Plan) error {
+	x, frequencies, out := ops[0].Layout, &ops[1].Layout, ops[3].Layout
+	if err := onePosition(ops, 2); err != nil {
+		return err
+	}
+	if x.Rank < 2 {
+		return shapeError(0, "[heads size] or [… t heads size]", &ops[0].Layout)
+	}
+	if !sameShape(&x, &out) {
+		return shapeError(3, "x's "+shapeOf(&x), &ops[3].Layout)
+	}
+	last := x.Rank - 1
+	if frequencies.Rank != 1 || 2*frequencies.Shape[0] != x.Shape[last] {
+		return shapeError(1, "half of the last axis of x's "+shapeOf(&x), frequencies)
+	}
+	pairX, pairOut := x.Stride[last], out.Stride[last]
+	x.Shape[last] /= 2
+	out.Shape[last] /= 2
+	if pairs == neighbours {
+		x.Stride[last] *= 2
+		out.Stride[last] *= 2
+	} else {
+		pairX *= x.Shape[last]
+		pairOut *= out.Shape[last]
+	}
+	numbers := rowNumbers(&x, 0)
+	numbers.Stride[0] = 0
+	if x.Rank > 2 {
+		numbers.Stride[x.Rank-3] = 1
+	}
+	var n nest
+	n.lead(&out)
+	n.broadcast(&x)
+	n.broadcast(&numbers)
+	n.broadcast(frequencies)
+	total := n.len()
+	if total == 0 {
+		return nil
+	}
+	n.normalise()
+	per := env.perInvocation(total)
+	w := infoWriter{words: p.Info}
+	w.put(uint32(total))
+	w.put(uint32(per))
+	w.put(uint32(pairOut))
+	w.put(uint32(pairX))
+	w.put(uint32(ops[2].Offset))
+	for t := range n.tensors {
+		w.view(&n, t)
+	}
+	p.Info = w.words
+	line(p, total, per*int(env.WorkgroupSize[0]))
+	return nil
+}
+
+func planAttention(env Env, ops []Operand, p *Plan) error {
+	q, keys, values, out := &ops[0].Layout, &ops[1].Layout, &ops[2].Layout, &ops[5].Layout
+	if err := onePosition(ops, 3); err != nil {
+		return err
+	}
+	for _, i := range [...]int{0, 1, 2} {
+		if ops[i].Rank < 3 {
+			return shapeError(i, "[… rows heads size]", &ops[i].Layout)
+		}
+	}
+	if !sameShape(q, out) {
+		return shapeError(5, "q's "+shapeOf(q), out)
+	}
+	r, k, v := q.Rank-3, keys.Rank-3, values.Rank-3
+	heads, size, cache, groups := q.Shape[r+1], q.Shape[r+2], keys.Shape[k], keys.Shape[k+1]
+	tile := int(env.WorkgroupSize[0])
+	switch {
+	case keys.Shape[k+2] != size || size > maxHead:
+		return shapeError(1, fmt.Sprintf("heads like q's %s, %d at most", shapeOf(q), maxHead), keys)
+	case groups == 0 && heads > 0 || groups > 0 && heads%groups != 0:
+		return shapeError(1, "a number of groups that divides the heads of q's "+shapeOf(q), keys)
+	case values.Shape[v] != cache || values.Shape[v+1] != groups || values.Shape[v+2] != size:
+		return shapeError(2, "the last axes of keys' "+shapeOf(keys), values)
+	case cache > maxKeys(tile, size):
+		return shapeError(1, fmt.Sprintf("%d keys at most", maxKeys(tile, size)), keys)
+	case q.Rank == MaxRank:
+		return shapeError(0, "7 axes at most", q)
+	}
+	if out.len() == 0 {
+		return nil
+	}
+	// The axes are batch, row, group, head within the group.
+	head := func(l *Layout, perGroup, step, group int, row int) Layout {
+		h := *l
+		r := l.Rank - 3
+		h.Rank = r + 3
+		h.Shape[r], h.Stride[r] = q.Shape[q.Rank-3], row
+		h.Shape[r+1], h.Stride[r+1] = groups, group
+		h.Shape[r+2], h.Stride[r+2] = perGroup, step
+		return h
+	}
+	perGroup := heads / groups
+	lo := head(out, perGroup, out.Stride[r+1], out.Stride[r+1]*perGroup, out.Stride[r])
+	lq := head(q, perGroup, q.Stride[r+1], q.Stride[r+1]*perGroup, q.Stride[r])
+	lk := head(keys, perGroup, 0, keys.Stride[k+1], 0)
+	lv := head(values, perGroup, 0, values.Stride[v+1], 0)
+	numbers := rowNumbers(&lo, r)
+	var n nest
+	n.lead(&lo)
+	n.broadcast(&lq)
+	if !n.broadcast(&lk) {
+		return shapeError(1, "batch axes that broadcast to those of q's "+shapeOf(q), keys)
+	}
+	if !n.broadcast(&lv) {
+		return shapeError(2, "batch axes that broadcast to those of q's "+shapeOf(q), values)
+	}
+	n.broadcast(&numbers)
+	total := n.len()
+	n.normalise()
+	pieces := ceilDiv(size, tile)
+	w := infoWriter{words: p.Info}
+	w.put(uint32(total * pieces))
+	w.put(uint32(pieces))
+	w.put(uint32(size))
+	w.put(uint32(cache))
+	w.put(uint32(ops[4].Bits))
+	w.put(uint32(out.Stride[r+2]))
+	w.put(uint32(q.Stride[r+2]))
+	w.put(uint32(keys.Stride[k+2]))
+	w.put(uint32(values.Stride[v+2]))
+	w.put(uint32(keys.Stride[k]))
+	w.put(uint32(values.Stride[v]))
+	w.put(uint32(ops[3].Offset))
+	for t := range n.tensors {
+		w.view(&n, t)
+	}
+	p.Info = w.words
+	line(p, total*pieces, 1)
+	return nil
+}
