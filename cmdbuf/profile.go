@@ -115,12 +115,8 @@ func (g *Graph) Profile(ctx context.Context) ([]Span, error) {
 			continue
 		}
 		size := slot.slice.Size()
-		if r, needed, err := slot.slice.InvalidateRange(0, size); err != nil {
-			return nil, fmt.Errorf("cmdbuf: profile: %w", err)
-		} else if needed {
-			if err := s.dev.Invalidate(r); err != nil {
-				return nil, fmt.Errorf("cmdbuf: profile: %w", err)
-			}
+		if err := s.visible(slot.slice, 0, size); err != nil {
+			return nil, err
 		}
 		ticks := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(slot.slice.Mapped()))), size/8)
 		for op := range g.ops.list {

@@ -75,8 +75,9 @@ type Stream struct {
 	hazards  hazards
 	memo     memo
 	batch    batch
-	next     launch    // scratch of prepare
-	accesses []binding // scratch of enqueue
+	next     launch         // scratch of prepare
+	accesses []binding      // scratch of enqueue
+	reads    sync.WaitGroup // goroutines of ReadAsync
 	graphs   map[*Graph]struct{}
 	garbage  []garbage
 	replay   uint64 // serial of the last replay: graphs stamp their slices only when closed
@@ -311,6 +312,7 @@ func (s *Stream) Close(ctx context.Context) error {
 	if err := s.timeline.Wait(ctx, s.timeline.Submitted()); err != nil && !s.dev.Lost() {
 		return fmt.Errorf("cmdbuf: closing a stream: %w", errors.Join(err, errFlush))
 	}
+	s.reads.Wait() // what they wait for is done
 	for g := range s.graphs {
 		g.close()
 	}

@@ -50,7 +50,7 @@ func (a *arena) release() {
 // little more than one pass of the same launches. The tensor ends with the capture:
 // nothing outside can use it.
 func Temp[T Element](c *Capture, shape ...int) (*Tensor[T], error) {
-	t := &Tensor[T]{view{stream: c.stream, dtype: dtypeOf[T](), layout: shaders.Contiguous(shape...), capture: c}}
+	t := &Tensor[T]{v: view{stream: c.stream, dtype: dtypeOf[T](), layout: shaders.Contiguous(shape...), capture: c}}
 	if err := c.step(func() error { return c.temp(&t.v) }); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package cmdbuf
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -24,6 +26,7 @@ type view struct {
 	capture  *Capture // of a temporary
 	slot     int      // its place in the capture's arena
 	borrowed bool     // a view of another tensor
+	root     any      // of a view: keeps the tensor it was made from
 	dtype    shaders.DType
 	layout   shaders.Layout // offset from the start of the slice
 
@@ -72,7 +75,23 @@ func (v *view) bind() error {
 // Tensor is a typed window of device memory: shape and strides in elements over a slice
 // of the stream's pools. One made by New or Upload owns its memory until Close; the
 // views made from it borrow it and fail once it is closed.
-type Tensor[T Element] struct{ v view }
+type Tensor[T Element] struct {
+	v        view
+	unclosed runtime.Cleanup
+}
+
+// forgotten is what is left of a tensor that the collector found unclosed.
+type forgotten struct {
+	logger *slog.Logger
+	slice  pool.Slice
+	shape  []int
+}
+
+// neverClosed reports a tensor that nobody can close any more, and gives its memory back.
+func neverClosed(f forgotten) {
+	f.logger.Warn("cmdbuf: a tensor was never closed", "shape", f.shape, "bytes", f.slice.Size())
+	f.slice.Release()
+}
 
 func (*Tensor[T]) isArg() {}
 
@@ -92,11 +111,12 @@ func New[T Element](s *Stream, shape ...int) (*Tensor[T], error) {
 	if err != nil {
 		return nil, fmt.Errorf("cmdbuf: new tensor of shape %v: %w", shape, err)
 	}
-	t := &Tensor[T]{view{stream: s, slice: slice, owner: true, dtype: dtypeOf[T](), layout: layout}}
+	t := &Tensor[T]{v: view{stream: s, slice: slice, owner: true, dtype: dtypeOf[T](), layout: layout}}
 	if err := t.v.bind(); err != nil {
 		slice.Release()
 		return nil, fmt.Errorf("cmdbuf: new tensor: %w", err)
 	}
+	t.unclosed = runtime.AddCleanup(t, neverClosed, forgotten{s.logger, slice, t.Shape()})
 	return t, nil
 }
 
@@ -126,6 +146,7 @@ func (t *Tensor[T]) Close() error {
 		return nil
 	}
 	t.v.owner = false
+	t.unclosed.Stop()
 	if err := t.v.slice.Release(); err != nil {
 		return fmt.Errorf("cmdbuf: closing a tensor: %w", err)
 	}
@@ -175,9 +196,52 @@ func (t *Tensor[T]) ReadInto(ctx context.Context, host []T) error {
 	return t.v.stream.read(ctx, &t.v, bytesOf(host))
 }
 
+// ReadAsync is ReadInto that returns at once: the elements of this moment in the order of
+// the calls arrive in host, and then one error or nil on the channel. Host must not be
+// touched before that. A cancelled context leaves host as it is.
+func (t *Tensor[T]) ReadAsync(ctx context.Context, host []T) <-chan error {
+	if t.Len() != len(host) {
+		done := make(chan error, 1)
+		done <- fmt.Errorf("cmdbuf: read: %w: the tensor has %d elements, the slice %d", ErrShape, t.Len(), len(host))
+		return done
+	}
+	return t.v.stream.readAsync(ctx, &t.v, bytesOf(host))
+}
+
+// Map gives f the elements in row-major order, after everything launched before, and
+// then writes back what it left in them, before everything launched later. Where the
+// host sees the memory of a contiguous tensor, these are the elements themselves. The
+// slice dies with the call, and f must not use the stream.
+func (t *Tensor[T]) Map(ctx context.Context, f func(host []T)) error {
+	s := t.v.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.Len() > 0 && contiguous(t.v.layout) && t.v.slice.Mapped() != nil {
+		if err := s.becomeUntouched(ctx, &t.v); err != nil {
+			return err
+		}
+		offset, size := t.v.reached()
+		if err := s.visible(t.v.slice, offset, size); err != nil {
+			return err
+		}
+		mapped := t.v.slice.Mapped()[offset : offset+size]
+		f(unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mapped))), t.Len()))
+		return t.v.slice.Written(offset, size)
+	}
+	host := make([]T, t.Len())
+	if err := s.readLocked(ctx, &t.v, bytesOf(host)); err != nil {
+		return err
+	}
+	f(host)
+	return s.writeLocked(&t.v, bytesOf(host))
+}
+
 // derive makes a view with another layout over the same memory.
 func (t *Tensor[T]) derive(what string, layout shaders.Layout) (*Tensor[T], error) {
-	d := &Tensor[T]{view{stream: t.v.stream, slice: t.v.slice, dtype: t.v.dtype, layout: layout, capture: t.v.capture, borrowed: true}}
+	d := &Tensor[T]{v: view{stream: t.v.stream, slice: t.v.slice, dtype: t.v.dtype, layout: layout, capture: t.v.capture, borrowed: true, root: t.v.root}}
+	if d.v.root == nil {
+		d.v.root = t
+	}
 	if err := d.v.bind(); err != nil {
 		return nil, fmt.Errorf("cmdbuf: %s: %w", what, err)
 	}

@@ -77,6 +77,10 @@ func (s *Stream) untouched(v *view) bool {
 func (s *Stream) write(v *view, host []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.writeLocked(v, host)
+}
+
+func (s *Stream) writeLocked(v *view, host []byte) error {
 	if err := s.idle("write"); err != nil {
 		return err
 	}
@@ -184,54 +188,63 @@ func (s *Stream) uploadRuns(v *view, host []byte) error {
 func (s *Stream) read(ctx context.Context, v *view, host []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.readLocked(ctx, v, host)
+}
+
+func (s *Stream) readLocked(ctx context.Context, v *view, host []byte) error {
 	if err := s.readable(v); err != nil {
 		return err
 	}
 	if len(host) == 0 {
 		return nil
 	}
-	offset, size := v.reached()
 	if v.slice.Mapped() != nil {
-		for !s.untouched(v) {
-			if err := s.flush(); err != nil {
-				return fmt.Errorf("cmdbuf: read: %w", err)
-			}
-			if err := s.wait(ctx, max(v.slice.LastUse(), s.replay)); err != nil {
-				return err
-			}
-			if err := s.settle(ctx); err != nil {
-				return err
-			}
-			if err := s.readable(v); err != nil { // others had the lock meanwhile
-				return err
-			}
+		if err := s.becomeUntouched(ctx, v); err != nil {
+			return err
 		}
+		offset, size := v.reached()
 		return gather(v, v.slice, offset, size, 0, host)
 	}
-	// Through memory the host can see, all copies first, so that the read is of one moment.
-	var staging []pool.Slice
-	defer func() {
-		for _, p := range staging {
-			p.Release()
-		}
-	}()
+	staging, serial, err := s.copyOut(v)
+	defer releaseAll(staging)
+	if err != nil {
+		return err
+	}
+	if err := s.wait(ctx, serial); err != nil {
+		return err
+	}
+	return s.gatherAll(v, staging, host)
+}
+
+func releaseAll(list []pool.Slice) {
+	for _, p := range list {
+		p.Release()
+	}
+}
+
+// copyOut submits copies of what the view reaches to memory the host can see, all in one
+// go, so that they are of one moment. The slices are the caller's, also on an error.
+func (s *Stream) copyOut(v *view) (staging []pool.Slice, serial uint64, err error) {
+	offset, size := v.reached()
 	for at := uint64(0); at < size; at += maxStaging {
 		n := min(size-at, maxStaging)
 		p, err := s.pools.AllocRole(n, vk.ReadbackMemory)
 		if err != nil {
-			return fmt.Errorf("cmdbuf: read: staging memory: %w", err)
+			return staging, 0, fmt.Errorf("cmdbuf: read: staging memory: %w", err)
 		}
 		staging = append(staging, p)
 		if err := s.transfer(transferEnd{v.slice, offset + at}, transferEnd{p, 0}, n); err != nil {
-			return fmt.Errorf("cmdbuf: read: %w", err)
+			return staging, 0, fmt.Errorf("cmdbuf: read: %w", err)
 		}
 	}
 	if err := s.flush(); err != nil {
-		return fmt.Errorf("cmdbuf: read: %w", err)
+		return staging, 0, fmt.Errorf("cmdbuf: read: %w", err)
 	}
-	if err := s.wait(ctx, s.timeline.Submitted()); err != nil {
-		return err
-	}
+	return staging, s.timeline.Submitted(), nil
+}
+
+// gatherAll takes the elements out of what copyOut filled, once it is done.
+func (s *Stream) gatherAll(v *view, staging []pool.Slice, host []byte) error {
 	if err := s.timelineLost(); err != nil {
 		return err
 	}
@@ -239,6 +252,69 @@ func (s *Stream) read(ctx context.Context, v *view, host []byte) error {
 		if err := gather(v, p, 0, p.Size(), uint64(i)*maxStaging, host); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// readAsync is read that returns at once. The elements are those of the moment of the
+// call, whatever is launched before they arrive.
+func (s *Stream) readAsync(ctx context.Context, v *view, host []byte) <-chan error {
+	done := make(chan error, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.readable(v)
+	if err != nil || len(host) == 0 {
+		done <- err
+		return done
+	}
+	staging, serial, err := s.copyOut(v)
+	if err != nil {
+		releaseAll(staging)
+		done <- err
+		return done
+	}
+	shape := *v // the tensor may be closed meanwhile
+	s.reads.Go(func() {
+		defer releaseAll(staging)
+		if err := s.timeline.Wait(ctx, serial); err != nil {
+			done <- fmt.Errorf("cmdbuf: read: %w", err)
+			return
+		}
+		done <- s.gatherAll(&shape, staging, host)
+	})
+	return done
+}
+
+// becomeUntouched waits until the host may touch the view's memory. The lock is given up
+// while it waits, so it looks again afterwards.
+func (s *Stream) becomeUntouched(ctx context.Context, v *view) error {
+	for {
+		if err := s.readable(v); err != nil {
+			return err
+		}
+		if s.untouched(v) {
+			return nil
+		}
+		if err := s.flush(); err != nil {
+			return fmt.Errorf("cmdbuf: read: %w", err)
+		}
+		if err := s.wait(ctx, max(v.slice.LastUse(), s.replay)); err != nil {
+			return err
+		}
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// visible makes what the device wrote visible through the mapping.
+func (s *Stream) visible(slice pool.Slice, offset, size uint64) error {
+	r, needed, err := slice.InvalidateRange(offset, size)
+	if err == nil && needed {
+		err = s.dev.Invalidate(r)
+	}
+	if err != nil {
+		return fmt.Errorf("cmdbuf: read: %w", err)
 	}
 	return nil
 }
@@ -292,12 +368,8 @@ func (s *Stream) settle(ctx context.Context) error {
 // gather takes the view's elements out of size mapped bytes of a slice at offset, which
 // hold the bytes from 'first' on of what the view reaches.
 func gather(v *view, from pool.Slice, offset, size, first uint64, host []byte) error {
-	if r, needed, err := from.InvalidateRange(offset, size); err != nil {
-		return fmt.Errorf("cmdbuf: read: %w", err)
-	} else if needed {
-		if err := v.stream.dev.Invalidate(r); err != nil {
-			return fmt.Errorf("cmdbuf: read: %w", err)
-		}
+	if err := v.stream.visible(from, offset, size); err != nil {
+		return err
 	}
 	mapped := from.Mapped()[offset : offset+size]
 	if contiguous(v.layout) {
