@@ -52,6 +52,7 @@ type GraphStats struct {
 	Slices    int    // distinct slices it keeps alive, infos included
 	Segments  int    // command buffers
 	Arena     uint64 // bytes of temporaries, which share memory where they can
+	Bytes     int    // host memory of its operations; what the driver keeps is not known
 }
 
 // build orders the operations, makes the sets and records the segments.
@@ -73,6 +74,7 @@ func (g *Graph) build(c *Capture) error {
 	if g.stream.graphOrder == ByLevel {
 		g.ops.reorder()
 	}
+	g.ops.clip()
 	g.barriers = g.ops.order()
 	if n := len(g.ops.list); g.stream.profiling && n > 0 {
 		if err := g.newProfile(n); err != nil {
@@ -225,7 +227,7 @@ func (g *Graph) ID() metacache.GraphID { return g.id }
 func (g *Graph) Stats() GraphStats {
 	g.stream.mu.Lock()
 	defer g.stream.mu.Unlock()
-	st := GraphStats{Barriers: g.barriers, Sets: len(g.sets), Slices: len(g.ops.slices), Segments: len(g.segments), Arena: g.arena}
+	st := GraphStats{Barriers: g.barriers, Sets: len(g.sets), Slices: len(g.ops.slices), Segments: len(g.segments), Arena: g.arena, Bytes: g.ops.bytes()}
 	for i := range g.ops.list {
 		if g.ops.list[i].kind == opLaunch {
 			st.Launches++

@@ -1,6 +1,9 @@
 package cmdbuf
 
 import (
+	"slices"
+	"unsafe"
+
 	"vkcompute/pool"
 	"vkcompute/shaders"
 	"vkcompute/vk"
@@ -160,6 +163,19 @@ func (o *ops) encode(c *vk.Commands, bound *boundState, p *op, sets []uint64) {
 	} else {
 		c.Dispatch(p.groups[0], p.groups[1], p.groups[2])
 	}
+}
+
+// bytes is the memory of the lists.
+func (o *ops) bytes() int {
+	return cap(o.list)*int(unsafe.Sizeof(op{})) + cap(o.operands)*int(unsafe.Sizeof(operandRef{})) +
+		cap(o.accesses)*int(unsafe.Sizeof(binding{})) + cap(o.push) + cap(o.layouts)*int(unsafe.Sizeof(shaders.Layout{})) +
+		cap(o.slices)*int(unsafe.Sizeof(pool.Slice{}))
+}
+
+// clip gives back what the lists grew ahead.
+func (o *ops) clip() {
+	o.list, o.operands, o.accesses = slices.Clone(o.list), slices.Clone(o.operands), slices.Clone(o.accesses)
+	o.push, o.layouts = slices.Clone(o.push), slices.Clone(o.layouts)
 }
 
 // name is what the operation is called in messages.
