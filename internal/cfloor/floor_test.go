@@ -1,6 +1,7 @@
 package cfloor_test
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -77,7 +78,8 @@ func newChain(t *testing.T, launches int) *chain {
 
 const gap = -7 // what lies between the elements
 
-func (c *chain) reset() {
+func (c *chain) reset(t *testing.T) {
+	var flushes []vk.FlushRange
 	for n, b := range c.buffers {
 		m := b.Mapped()
 		for i := range 2 * elements {
@@ -87,7 +89,15 @@ func (c *chain) reset() {
 			}
 			binary.NativeEndian.PutUint32(m[4*i:], math.Float32bits(v))
 		}
+		flushes = append(flushes, vk.FlushRange{Buffer: b, Size: b.Size()})
 	}
+	// A submission of nothing but flushes.
+	timeline, err := c.d.NewTimeline()
+	require.NoError(t, err)
+	defer timeline.Close()
+	serial, err := c.d.Submit(&vk.Submission{Flushes: flushes}, timeline)
+	require.NoError(t, err)
+	require.NoError(t, timeline.Wait(context.Background(), serial))
 }
 
 func (c *chain) read(t *testing.T, n int) ref.Tensor {
@@ -127,7 +137,7 @@ func TestEveryModeComputesTheChain(t *testing.T) {
 					f, err := cfloor.New(c.d, c.spec)
 					require.NoError(t, err)
 					defer f.Close()
-					c.reset()
+					c.reset(t)
 					const shots = 3
 					want := c.want(t, shots)
 					require.NoError(t, f.Run(mode, shots))
@@ -161,7 +171,7 @@ func TestEmpty(t *testing.T) {
 	f, err := cfloor.New(c.d, c.spec)
 	require.NoError(t, err)
 	defer f.Close()
-	c.reset()
+	c.reset(t)
 	want := c.want(t, 0)
 	require.NoError(t, f.Run(cfloor.Empty, 5))
 	require.Equal(t, want[2].Data, c.read(t, 2).Data)
