@@ -122,6 +122,9 @@ func (s *Stream) enqueue(l *launch) error {
 	} else {
 		s.order(l.bindings...)
 	}
+	if err := s.beginSpan(); err != nil {
+		return err
+	}
 	c := &s.batch.commands
 	s.batch.bound.bind(c, l.program, set, l.info.offset)
 	if push := l.push(); len(push) > 0 {
@@ -132,6 +135,7 @@ func (s *Stream) enqueue(l *launch) error {
 	} else {
 		c.Dispatch(l.groups[0], l.groups[1], l.groups[2])
 	}
+	s.endSpan(l.program.kernel.Name)
 	s.stats.Launches++
 	return s.added()
 }
@@ -192,6 +196,7 @@ func (s *Stream) submit(graph []vk.CommandBuffer, n int) (uint64, error) {
 	if sub.Record != 0 {
 		b.pending = append(b.pending, pendingBuffer{sub.Record, serial})
 	}
+	s.endTimes(serial, err)
 	count := b.count
 	b.commands.Reset()
 	b.count, b.stamped, b.bound = 0, false, boundState{}

@@ -230,6 +230,22 @@ func TestProfileOfReplays(t *testing.T) {
 	require.NoError(t, g.Close())
 	_, err = g.Profile(ctx)
 	require.ErrorIs(t, err, cmdbuf.ErrClosed)
+
+	// Batches take times too, for as long as they keep them.
+	for range 70 {
+		require.NoError(t, s.Launch(shaders.Fill, cmdbuf.Float32(1), x))
+		require.NoError(t, s.Launch(shaders.Sum, x, sum))
+		require.NoError(t, s.Flush())
+	}
+	spans, err = s.Profile(ctx)
+	require.NoError(t, err)
+	require.Len(t, spans, 64*2)
+	for i, p := range spans {
+		require.Equal(t, []string{"fill", "sum"}[i%2], p.Name)
+		require.Equal(t, i%2, p.Operation)
+	}
+	_, err = newStream(t, cmdbuf.Options{}).Profile(ctx)
+	require.ErrorContains(t, err, "Options.Profile")
 }
 
 // A replay that is split into many submissions gives what one gives.

@@ -3,6 +3,7 @@ package cmdbuf
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -78,7 +79,7 @@ func (p *profile) release(g *Graph) {
 type Span struct {
 	Operation int // in the graph's order
 	Name      string
-	Replay    uint64 // serial of the replay's submission
+	Replay    uint64 // serial of the submission, of a replay or a batch
 	Start     time.Duration
 	Duration  time.Duration
 }
@@ -98,7 +99,7 @@ func (g *Graph) Profile(ctx context.Context) ([]Span, error) {
 	}
 	p := g.profile
 	if p == nil {
-		return nil, fmt.Errorf("cmdbuf: profile: the stream was made without Options.Profile")
+		return nil, errNotProfiling
 	}
 	if err := s.wait(ctx, g.last); err != nil {
 		return nil, err
@@ -130,6 +131,8 @@ func (g *Graph) Profile(ctx context.Context) ([]Span, error) {
 	}
 	return list, nil
 }
+
+var errNotProfiling = errors.New("cmdbuf: profile: the stream was made without Options.Profile")
 
 // WriteTrace writes spans in the trace event format that chrome://tracing and Perfetto
 // read: one complete event each, times in microseconds.

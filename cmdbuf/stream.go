@@ -38,7 +38,8 @@ type Options struct {
 	// desktop's watchdog ends what takes too long. The first replay of each graph is
 	// measured, segment by segment, and waits for each. 0: one submission.
 	MaxSubmitTime time.Duration
-	// Profile takes the times of a graph's operations on the device: see Graph.Profile.
+	// Profile takes the times of launches on the device: see Stream.Profile and
+	// Graph.Profile.
 	// vk.ErrUnsupported where the device has no timestamps.
 	Profile bool
 	// Logger; nil: the device's.
@@ -75,9 +76,11 @@ type Stream struct {
 	hazards  hazards
 	memo     memo
 	batch    batch
-	next     launch         // scratch of prepare
-	accesses []binding      // scratch of enqueue
-	reads    sync.WaitGroup // goroutines of ReadAsync
+	next     launch          // scratch of prepare
+	accesses []binding       // scratch of enqueue
+	times    *batchProfile   // of the current batch
+	timed    []*batchProfile // of earlier ones, oldest first
+	reads    sync.WaitGroup  // goroutines of ReadAsync
 	graphs   map[*Graph]struct{}
 	garbage  []garbage
 	replay   uint64 // serial of the last replay: graphs stamp their slices only when closed
@@ -336,6 +339,7 @@ func (s *Stream) teardown() error {
 	if s.sets != nil {
 		s.sets.close()
 	}
+	s.closeTimes()
 	if s.batch.pool != nil {
 		s.batch.pool.Close()
 	}
