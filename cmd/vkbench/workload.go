@@ -35,6 +35,8 @@ func workloads() []workload {
 		transferWorkload(),
 		metacacheWorkload(),
 		poolWorkload(),
+		peakWorkload(),
+		kernelsWorkload(),
 	}
 }
 

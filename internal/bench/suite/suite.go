@@ -58,16 +58,6 @@ func stream(d *vk.Device, o cmdbuf.Options, f func(*cmdbuf.Stream) error) error 
 	return errors.Join(err, s.Close(context.Background()))
 }
 
-// replays submits a graph so often and waits once.
-func replays(ctx context.Context, s *cmdbuf.Stream, g *cmdbuf.Graph) func(int) error {
-	return func(shots int) error {
-		if err := g.ReplayN(shots); err != nil {
-			return err
-		}
-		return s.Sync(ctx)
-	}
-}
-
 // rates turns times in nanoseconds into amounts a second, in units of 10⁹.
 func rates(amount float64, ns []float64) []float64 {
 	list := make([]float64, len(ns))

@@ -3,7 +3,11 @@ package suite
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +16,8 @@ import (
 
 	"vkcompute/cmdbuf"
 	"vkcompute/internal/bench"
+	"vkcompute/internal/bench/suite/probes"
+	"vkcompute/internal/bench/suite/probes/variant"
 	"vkcompute/internal/testenv"
 	"vkcompute/internal/vktest"
 	"vkcompute/pool"
@@ -109,6 +115,98 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
+func TestPeak(t *testing.T) {
+	d := vktest.Open(t)
+	var list []bench.Result
+	err := stream(d, cmdbuf.Options{}, func(s *cmdbuf.Stream) (err error) {
+		list, err = peak(ctx, s, short(), probeSizes{1 << 10, 1 << 20}, []variant.FMA{{Width: 1, Accumulators: 12, Unroll: 4}, {Width: 1, Accumulators: 1, Unroll: 1}, {Width: 4, Accumulators: 4, Unroll: 16}})
+		return err
+	})
+	r := check(t, list, err)
+	best := r.Find("peak", "fma", "arithmetic")
+	require.NotNil(t, best)
+	require.Contains(t, best.Note, "best of the sweep, at ")
+	for _, name := range []string{"fma/float×12/unroll=4", "fma/float×1/unroll=1", "fma/vec4×4/unroll=16"} {
+		x := r.Find("peak", name, "arithmetic")
+		require.NotNil(t, x, name)
+		require.LessOrEqual(t, x.Median, best.Median)
+	}
+	require.NotNil(t, r.Find("peak", "read", "bandwidth"))
+	require.NotNil(t, r.Find("peak", "copy", "bandwidth"))
+}
+
+// A probe whose shares do not come out even would touch memory that is not its own.
+func TestProbesRefuseWhatDoesNotComeOutEven(t *testing.T) {
+	err := stream(vktest.Open(t), cmdbuf.Options{}, func(s *cmdbuf.Stream) error {
+		k, err := probes.Copy(probes.Runs, probeGroup)
+		require.NoError(t, err)
+		x, err := cmdbuf.New[float32](s, 1024)
+		require.NoError(t, err)
+		y, err := cmdbuf.New[float32](s, 1024)
+		require.NoError(t, err)
+		require.ErrorIs(t, s.Launch(k, cmdbuf.Uint32(3), x, y), shaders.ErrOperand)
+		require.ErrorIs(t, s.Launch(k, cmdbuf.Uint32(0), x, y), shaders.ErrOperand)
+		require.NoError(t, s.Launch(k, cmdbuf.Uint32(2), x, y))
+		return errors.Join(x.Close(), y.Close())
+	})
+	require.NoError(t, err)
+}
+
+func TestKernels(t *testing.T) {
+	d := vktest.Open(t)
+	var list []bench.Result
+	err := stream(d, cmdbuf.Options{}, func(s *cmdbuf.Stream) (err error) {
+		list, err = kernels(ctx, s, short(), kernelSizes{1 << 12, 32})
+		return err
+	})
+	r := check(t, list, err)
+	for _, x := range r.Results {
+		if x.Metric == "wall" {
+			require.Positive(t, x.Reference["roof"], x.Case)
+			require.Positive(t, x.Reference["go"], x.Case)
+			require.Regexp(t, "^[0-9]+ % of what (memory|arithmetic) allows$", x.Note)
+		}
+	}
+	// Each kernel that package shaders declares is measured, but the one that does nothing.
+	sources, err := filepath.Glob("../../../shaders/*.go")
+	require.NoError(t, err)
+	declared := regexp.MustCompile(`(?m)= (?:builtin|operation)\("([a-z0-9]+)"`)
+	n := 0
+	for _, f := range sources {
+		if strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(f)
+		require.NoError(t, err)
+		for _, m := range declared.FindAllSubmatch(text, -1) {
+			n++
+			if name := string(m[1]); name != "nop" {
+				require.NotNil(t, r.Find("kernels", name, "wall"), "%s of %s is not measured", name, f)
+			}
+		}
+	}
+	require.Greater(t, n, 50)
+}
+
+// A kernel that does something else than plain Go is an error.
+func TestVerifySeesAWrongKernel(t *testing.T) {
+	err := stream(vktest.Open(t), cmdbuf.Options{}, func(s *cmdbuf.Stream) error {
+		b := &operands{s: s}
+		map2(b, shaders.Add, 256, wave, positive, 0, func(out, x, y []float32) {
+			for i := range out {
+				out[i] = x[i] + y[i]
+			}
+		})
+		require.NoError(t, b.err)
+		c := b.list[0]
+		require.NoError(t, c.verify(ctx, s))
+		c.kernel = shaders.Sub
+		require.ErrorIs(t, c.verify(ctx, s), ErrWrong)
+		return b.close()
+	})
+	require.NoError(t, err)
+}
+
 // A wrong result is an error, not a fast time.
 func TestSameSeesAWrongElement(t *testing.T) {
 	d := vktest.Open(t)
@@ -131,6 +229,8 @@ func TestInterrupt(t *testing.T) {
 		"metacache": func() error { _, err := Metacache(gone, short()); return err },
 		"pool":      func() error { _, err := Pool(gone, short(), nil); return err },
 		"scalar":    func() error { _, err := Scalar(gone, d, short()); return err },
+		"peak":      func() error { _, err := Peak(gone, d, short()); return err },
+		"kernels":   func() error { _, err := Kernels(gone, d, short()); return err },
 		"transfer":  func() error { _, err := Transfer(gone, d, short()); return err },
 	} {
 		require.ErrorIs(t, run(), context.Canceled, name)

@@ -23,11 +23,10 @@ const touches = 5
 
 // movers are the tensors of one size.
 type movers struct {
-	bytes   int
-	host    []float32
-	back    []float32
-	a, b    *cmdbuf.Tensor[float32]
-	filling float32
+	bytes int
+	host  []float32
+	back  []float32
+	a, b  *cmdbuf.Tensor[float32]
 }
 
 // Transfer measures uploads, downloads, copies and fills, and what memory costs that

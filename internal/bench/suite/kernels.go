@@ -1,0 +1,124 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"vkcompute/cmdbuf"
+	"vkcompute/internal/bench"
+	"vkcompute/internal/bench/suite/probes/variant"
+	"vkcompute/vk"
+)
+
+const kernelsName = "kernels"
+
+// plainTime is how long plain Go is measured for each kernel, or one run, if that takes
+// longer.
+const plainTime = 10 * time.Millisecond
+
+// Kernels measures each built-in kernel beside its roof, the time that memory or
+// arithmetic allows at best as probes of the same run find it, and beside the same
+// operation in plain Go on one core. A function such as exp counts as one operation.
+func Kernels(ctx context.Context, d *vk.Device, o Options) (list []bench.Result, err error) {
+	err = stream(d, cmdbuf.Options{}, func(s *cmdbuf.Stream) (err error) {
+		list, err = kernels(ctx, s, o, kernelSizesFor(d))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kernels: %w", err)
+	}
+	return list, nil
+}
+
+// kernelSizes are the sizes of the operands: large enough that a launch is not all
+// latency, small enough for a CPU.
+type kernelSizes struct {
+	elements int // of an element-wise kernel, a power of two
+	matrix   int // rows and columns of a matrix product
+}
+
+func kernelSizesFor(d *vk.Device) kernelSizes {
+	if info := d.Info(); info.Type == vk.CPU {
+		return kernelSizes{1 << 17, 128}
+	}
+	return kernelSizes{1 << 24, 1024}
+}
+
+func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes) (list []bench.Result, err error) {
+	b := &operands{s: s}
+	defer func() { err = errors.Join(err, b.close()) }()
+	o.say("probing memory and arithmetic", 0)
+	// The kernels' operands lie in the same caches as those of a probe of their size.
+	memory, err := memoryProbes(ctx, s, 3*4*size.elements)
+	defer func() { err = errors.Join(err, closeProbes(memory)) }()
+	if err != nil {
+		return nil, err
+	}
+	sizes := sizesFor(s.Device())
+	// The best of these is within a few per cent of the whole sweep's.
+	arithmetic, err := fmaProbes(ctx, s, sizes.invocations, []variant.FMA{{Width: 1, Accumulators: 8, Unroll: 16}, {Width: 1, Accumulators: 12, Unroll: 4}, {Width: 1, Accumulators: 12, Unroll: 16}, {Width: 4, Accumulators: 4, Unroll: 4}})
+	defer func() { err = errors.Join(err, closeProbes(arithmetic)) }()
+	if err != nil {
+		return nil, err
+	}
+	cases := b.cases(size)
+	if b.err != nil {
+		return nil, b.err
+	}
+	plain := make([][]float64, len(cases))
+	var groups []bench.Group
+	for i, c := range cases {
+		o.say("checking "+c.kernel.Name, 0)
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("%w: %w", bench.ErrInterrupted, err)
+		}
+		if err := c.verify(ctx, s); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.kernel.Name, err)
+		}
+		for spent := time.Duration(0); spent < plainTime && len(plain[i]) < bench.MaxRounds; {
+			begin := time.Now()
+			c.plain()
+			took := time.Since(begin)
+			spent += took
+			plain[i] = append(plain[i], float64(took))
+		}
+		groups = append(groups, one(c.kernel.Name, launches(ctx, s, c.kernel, c.args...)))
+	}
+	for _, p := range append(slices.Clone(memory), arithmetic...) {
+		groups = append(groups, one(p.name, p.run))
+	}
+	samples, err := o.measure(ctx, groups)
+	if err != nil {
+		return nil, err
+	}
+	bandwidth, operations := 0.0, 0.0 // a nanosecond
+	for i, p := range memory {
+		bandwidth = max(bandwidth, bench.Median(rates(p.amount, samples[len(cases)+i])))
+	}
+	for i, p := range arithmetic {
+		operations = max(operations, bench.Median(rates(p.amount, samples[len(cases)+len(memory)+i])))
+	}
+	for i, c := range cases {
+		r := bench.NewResult(kernelsName, c.kernel.Name, "wall", "ns/launch", samples[i], 1)
+		byMemory, byArithmetic := c.bytes/bandwidth, c.operations/operations
+		roof, bound := byMemory, "memory"
+		if byArithmetic > byMemory {
+			roof, bound = byArithmetic, "arithmetic"
+		}
+		r.Reference = map[string]float64{"roof": max(roof, 0.1), "go": max(bench.Median(plain[i]), 0.1)}
+		r.Note = fmt.Sprintf("%.0f %% of what %s allows", 100*roof/max(r.Median, 0.1), bound)
+		list = append(list, r)
+		if bound == "memory" {
+			list = append(list, bench.NewFigure(kernelsName, c.kernel.Name, "bandwidth", "GB/s", rates(c.bytes, samples[i])))
+		} else {
+			list = append(list, bench.NewFigure(kernelsName, c.kernel.Name, "arithmetic", "GFLOP/s", rates(c.operations, samples[i])))
+		}
+	}
+	roof := bench.NewFigure(kernelsName, "roof/memory", "bandwidth", "GB/s", []float64{bandwidth})
+	roof.Note = "the better of reading and copying " + sizeName(3*4*size.elements)
+	top := bench.NewFigure(kernelsName, "roof/arithmetic", "arithmetic", "GFLOP/s", []float64{operations})
+	return append(list, roof, top), nil
+}

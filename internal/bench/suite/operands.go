@@ -1,0 +1,151 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"vkcompute/cmdbuf"
+	"vkcompute/shaders"
+)
+
+// kernelCase is a kernel with operands, what it moves and computes, and the same in
+// plain Go.
+type kernelCase struct {
+	kernel            *shaders.Kernel
+	bytes, operations float64
+	args              []cmdbuf.Arg
+	plain             func()
+	outputs           []func(context.Context) error // compare a tensor with plain Go's
+}
+
+// verify launches once, runs plain Go once, and compares.
+func (c *kernelCase) verify(ctx context.Context, s *cmdbuf.Stream) error {
+	if err := s.Launch(c.kernel, c.args...); err != nil {
+		return err
+	}
+	c.plain()
+	for _, compare := range c.outputs {
+		if err := compare(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// operands makes cases and keeps what has to be closed. The first error stays.
+type operands struct {
+	s       *cmdbuf.Stream
+	err     error
+	closers []func() error
+	list    []kernelCase
+}
+
+func (b *operands) close() error {
+	var err error
+	for _, f := range b.closers {
+		err = errors.Join(err, f())
+	}
+	return err
+}
+
+// tensor uploads what f gives, and returns the tensor and the numbers.
+func tensor[T cmdbuf.Element](b *operands, f func(i int) T, shape ...int) (*cmdbuf.Tensor[T], []T) {
+	n := 1
+	for _, e := range shape {
+		n *= e
+	}
+	host := make([]T, n)
+	for i := range host {
+		host[i] = f(i)
+	}
+	if b.err != nil {
+		return nil, host
+	}
+	t, err := cmdbuf.Upload(b.s, host, shape...)
+	if err != nil {
+		b.err = err
+		return nil, host
+	}
+	b.closers = append(b.closers, t.Close)
+	return t, host
+}
+
+// add adds a case. Bytes and operations are per launch.
+func (b *operands) add(k *shaders.Kernel, bytes, operations int, plain func(), args ...cmdbuf.Arg) *kernelCase {
+	b.list = append(b.list, kernelCase{kernel: k, bytes: float64(bytes), operations: float64(operations), args: args, plain: plain})
+	return &b.list[len(b.list)-1]
+}
+
+// gives says that a tensor of the case must hold what plain Go left in host, to a part
+// of the larger of 1 and the number. The kernels' own bounds are tested elsewhere; this
+// finds a kernel that did something else.
+func gives[T cmdbuf.Element](c *kernelCase, t *cmdbuf.Tensor[T], host []T, tolerance float64) {
+	c.outputs = append(c.outputs, func(ctx context.Context) error {
+		found, err := t.Read(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range host {
+			want, got := float64(host[i]), float64(found[i])
+			if !(math.Abs(want-got) <= tolerance*max(1, math.Abs(want))) && !(math.IsNaN(want) && math.IsNaN(got)) {
+				return fmt.Errorf("%w: element %d: want %v as plain Go has it, found %v", ErrWrong, i, want, got)
+			}
+		}
+		return nil
+	})
+}
+
+// wave is a number of both signs between -2 and 2 that differs from its neighbours'.
+func wave(i int) float32 { return float32(i*37%1009)/252 - 2 }
+
+// positive is wave above 0.
+func positive(i int) float32 { return float32(i*37%1009)/252 + 0.25 }
+
+func zero[T cmdbuf.Element](int) T { return 0 }
+
+func whole(i int) int32 { return int32(i*37%1009 - 500) }
+
+// map1 is an element-wise kernel of one operand.
+func map1[A, R cmdbuf.Element](b *operands, k *shaders.Kernel, n int, from func(int) A, tolerance float64, plain func(out []R, x []A)) {
+	x, hx := tensor(b, from, n)
+	out, ho := tensor(b, zero[R], n)
+	gives(b.add(k, 8*n, n, func() { plain(ho, hx) }, x, out), out, ho, tolerance)
+}
+
+// map2 is one of two.
+func map2[A, R cmdbuf.Element](b *operands, k *shaders.Kernel, n int, from, second func(int) A, tolerance float64, plain func(out []R, x, y []A)) {
+	x, hx := tensor(b, from, n)
+	y, hy := tensor(b, second, n)
+	out, ho := tensor(b, zero[R], n)
+	gives(b.add(k, 12*n, n, func() { plain(ho, hx, hy) }, x, y, out), out, ho, tolerance)
+}
+
+// each1 and each2 apply a function that costs much more than its call.
+func each1[A, R cmdbuf.Element](f func(A) R) func(out []R, x []A) {
+	return func(out []R, x []A) {
+		for i, v := range x {
+			out[i] = f(v)
+		}
+	}
+}
+
+func each2[A, R cmdbuf.Element](f func(a, b A) R) func(out []R, x, y []A) {
+	return func(out []R, x, y []A) {
+		for i, v := range x {
+			out[i] = f(v, y[i])
+		}
+	}
+}
+
+func in64(f func(float64) float64) func(out, x []float32) {
+	return each1(func(x float32) float32 { return float32(f(float64(x))) })
+}
+
+func truth(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
