@@ -19,9 +19,9 @@ var binaries embed.FS
 var (
 	// MatMul: out = a @ b. The last two axes are the matrices ([M K], [K N] and
 	// [M N], any strides), the axes before them a batch, broadcast to out's. The
-	// error of an element is at most (K+1)·u·Σ|a·b|, as long as no partial sum
-	// overflows; NaN and infinities propagate. With K = 0 the result is 0.
-	MatMul = builtin("matmul", "matmul", KernelSpec{
+	// error of an element is at most (min(K, 256)+8)·u·Σ|a·b|, as long as no partial
+	// sum overflows; NaN and infinities propagate. With K = 0 the result is 0.
+	MatMul = builtin("matmul", load("matmul"), KernelSpec{
 		Params: []Param{
 			{Name: "a", DType: Float32, Access: Read, Binding: 1},
 			{Name: "b", DType: Float32, Access: Read, Binding: 2},
@@ -30,45 +30,63 @@ var (
 		Plan: planMatMul, Grid: FoldedGrid, Spec: tileWorkgroup,
 	})
 	// Nop does nothing, in one group: what a launch costs by itself.
-	Nop = builtin("nop", "nop", KernelSpec{Plan: planNop, Grid: FoldedGrid, Spec: lineWorkgroup})
+	Nop = builtin("nop", load("nop"), KernelSpec{Plan: planNop, Grid: FoldedGrid, Spec: lineWorkgroup})
+)
+
+// code is one embedded module, loaded once for all kernels made of it.
+type code struct {
+	module *Module
+	err    error
+}
+
+func load(file string) code {
+	data, err := binaries.ReadFile("spv/" + file + ".spv")
+	if err != nil {
+		return code{err: err}
+	}
+	m, err := Load(data)
+	return code{m, err}
+}
+
+// Modules that several kernels share.
+var (
+	unaryCode        = load("unary")
+	binaryCode       = load("binary")
+	reduceCode       = load("reduce")
+	iotaCode         = load("iota")
+	randomCode       = load("random")
+	crossEntropyCode = load("crossentropy")
+	rotaryCode       = load("rotary")
 )
 
 // builtin never fails: what is wrong is kept in the kernel, because a package
 // variable has nobody to tell.
-func builtin(name, file string, spec KernelSpec) *Kernel {
-	spec.Name = name
-	k, err := fromBinary(file, spec)
-	if err != nil {
-		return &Kernel{Name: name, Entry: "main", Params: spec.Params, fixed: [3]uint32{1, 1, 1},
-			err: fmt.Errorf("shaders: built-in kernel %s: %w", name, err)}
+func builtin(name string, c code, spec KernelSpec) *Kernel {
+	spec.Name, spec.Module = name, c.module
+	err := c.err
+	if err == nil {
+		var k *Kernel
+		if k, err = NewKernel(spec); err == nil {
+			return k
+		}
 	}
-	return k
+	return &Kernel{Name: name, Entry: "main", Params: spec.Params, fixed: [3]uint32{1, 1, 1},
+		err: fmt.Errorf("shaders: built-in kernel %s: %w", name, err)}
 }
 
 // operation is a builtin whose shader serves several kernels: specialisation
 // constant opcodeID says which.
-func operation(name, file string, op uint32, spec KernelSpec) *Kernel {
+func operation(name string, c code, op uint32, spec KernelSpec) *Kernel {
 	workgroup := spec.Spec
 	spec.Spec = func(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
 		consts, size := workgroup(limits)
 		return append(consts, SpecConst{ID: opcodeID, Value: op}), size
 	}
-	return builtin(name, file, spec)
+	return builtin(name, c, spec)
 }
 
 // opcodeID is the specialisation constant OP of the shaders.
 const opcodeID = 2
-
-func fromBinary(file string, spec KernelSpec) (*Kernel, error) {
-	code, err := binaries.ReadFile("spv/" + file + ".spv")
-	if err != nil {
-		return nil, err
-	}
-	if spec.Module, err = Load(code); err != nil {
-		return nil, err
-	}
-	return NewKernel(spec)
-}
 
 // preferredInvocations is what a workgroup of the built-in kernels takes where
 // the device allows it; 128 and less are enough.
@@ -80,8 +98,13 @@ func lineWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
 	return []SpecConst{{ID: 0, Value: n}}, [3]uint32{n, 1, 1}
 }
 
-// tileWorkgroup is as square as it can be, wider rather than higher.
+// tileWorkgroup is as square as it can be, wider rather than higher; flat where
+// nothing is to be shared. See matmul.comp.
 func tileWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
+	if limits.Tuning.Reads == Scattered {
+		n := powerBelow(min(32, limits.Invocations, limits.Size[0]))
+		return []SpecConst{{ID: 0, Value: n}, {ID: 1, Value: 1}}, [3]uint32{n, 1, 1}
+	}
 	if limits.SharedBytes == 0 {
 		limits.SharedBytes = 16 << 10 // what every Vulkan device has
 	}

@@ -9,13 +9,13 @@ import (
 // A binary that is not there, or not right, is an error of the kernel, not a
 // panic of the program that imports it.
 func TestBrokenBuiltinsSayWhy(t *testing.T) {
-	k := builtin("missing", "missing", KernelSpec{Plan: planNop})
+	k := builtin("missing", load("missing"), KernelSpec{Plan: planNop})
 	require.Error(t, k.Err())
 	p := Plan{Info: []uint64{1}}
 	require.ErrorContains(t, k.Plan(Env{WorkgroupSize: [3]uint32{1, 1, 1}}, nil, &p), "missing")
 	require.Empty(t, p.Info)
 
-	k = builtin("add", "add", KernelSpec{Plan: planNop})
+	k = builtin("add", load("add"), KernelSpec{Plan: planNop})
 	require.ErrorIs(t, k.Err(), ErrKernelSpec)
 	_, size := k.Spec(MaxWorkgroup{})
 	require.Equal(t, [3]uint32{1, 1, 1}, size)

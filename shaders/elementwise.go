@@ -57,45 +57,45 @@ var (
 	// Add: out = a + b. Each element is one rounding of the exact sum: 1u.
 	// Whether a NaN stays one is the device's business, here and in Sub, Mul, Div;
 	// those that people run keep it.
-	Add = builtin("add", "add", elementwise2())
+	Add = builtin("add", load("add"), elementwise2())
 	// Sub: out = a - b, as Add.
-	Sub = operation("sub", "binary", opSub, elementwise2())
+	Sub = operation("sub", binaryCode, opSub, elementwise2())
 	// Mul: out = a · b, as Add.
-	Mul = builtin("mul", "mul", elementwise2())
+	Mul = builtin("mul", load("mul"), elementwise2())
 	// Div: out = a / b, 5u for |b| within 2^±126.
-	Div = operation("div", "binary", opDiv, elementwise2())
+	Div = operation("div", binaryCode, opDiv, elementwise2())
 	// Minimum: out is the lesser of a and b, bit for bit; NaN if one of them is.
-	Minimum = operation("minimum", "binary", opMin, elementwise2())
+	Minimum = operation("minimum", binaryCode, opMin, elementwise2())
 	// Maximum: as Minimum.
-	Maximum = operation("maximum", "binary", opMax, elementwise2())
+	Maximum = operation("maximum", binaryCode, opMax, elementwise2())
 	// Pow: out = a^b. With t = b·log2|a| the error is (8 + 12|t| + 8|b|)u. Negative a
 	// wants a whole b and gives NaN otherwise; infinities, zeros and b = 0 as C's pow.
-	Pow = operation("pow", "binary", opPow, elementwise2())
+	Pow = operation("pow", binaryCode, opPow, elementwise2())
 	// SiluMul: out = silu(a)·b, the gate of a gated perceptron. (10 + 8|a|)u.
-	SiluMul = operation("silumul", "binary", opSiluMul, elementwise2())
+	SiluMul = operation("silumul", binaryCode, opSiluMul, elementwise2())
 	// ReluGrad: out = b where a > 0, else 0: the gradient b passed back through Relu(a).
-	ReluGrad = operation("relugrad", "binary", opReluGrad, elementwise2())
+	ReluGrad = operation("relugrad", binaryCode, opReluGrad, elementwise2())
 
 	// Equal, NotEqual, Less and LessEqual compare float32 and give 1 or 0 as
 	// uint32. Exact, denormals included; -0 equals 0; NaN is unequal to everything.
-	Equal     = operation("equal", "binary", opEqual, elementwise(Uint32, Float32, Float32))
-	NotEqual  = operation("notequal", "binary", opNotEqual, elementwise(Uint32, Float32, Float32))
-	Less      = operation("less", "binary", opLess, elementwise(Uint32, Float32, Float32))
-	LessEqual = operation("lessequal", "binary", opLessEqual, elementwise(Uint32, Float32, Float32))
+	Equal     = operation("equal", binaryCode, opEqual, elementwise(Uint32, Float32, Float32))
+	NotEqual  = operation("notequal", binaryCode, opNotEqual, elementwise(Uint32, Float32, Float32))
+	Less      = operation("less", binaryCode, opLess, elementwise(Uint32, Float32, Float32))
+	LessEqual = operation("lessequal", binaryCode, opLessEqual, elementwise(Uint32, Float32, Float32))
 	// EqualInt and LessInt compare int32.
-	EqualInt = operation("equalint", "binary", opEqualInt, elementwise(Uint32, Int32, Int32))
-	LessInt  = operation("lessint", "binary", opLessInt, elementwise(Uint32, Int32, Int32))
+	EqualInt = operation("equalint", binaryCode, opEqualInt, elementwise(Uint32, Int32, Int32))
+	LessInt  = operation("lessint", binaryCode, opLessInt, elementwise(Uint32, Int32, Int32))
 
 	// AddInt, SubInt and MulInt work on int32 and wrap.
-	AddInt = operation("addint", "binary", opAddInt, elementwise(Int32, Int32, Int32))
-	SubInt = operation("subint", "binary", opSubInt, elementwise(Int32, Int32, Int32))
-	MulInt = operation("mulint", "binary", opMulInt, elementwise(Int32, Int32, Int32))
-	MinInt = operation("minint", "binary", opMinInt, elementwise(Int32, Int32, Int32))
-	MaxInt = operation("maxint", "binary", opMaxInt, elementwise(Int32, Int32, Int32))
+	AddInt = operation("addint", binaryCode, opAddInt, elementwise(Int32, Int32, Int32))
+	SubInt = operation("subint", binaryCode, opSubInt, elementwise(Int32, Int32, Int32))
+	MulInt = operation("mulint", binaryCode, opMulInt, elementwise(Int32, Int32, Int32))
+	MinInt = operation("minint", binaryCode, opMinInt, elementwise(Int32, Int32, Int32))
+	MaxInt = operation("maxint", binaryCode, opMaxInt, elementwise(Int32, Int32, Int32))
 
 	// Where: out = a where cond is not 0, else b, bit for bit. cond is uint32; a, b
 	// and out are of any one 32-bit type.
-	Where = builtin("where", "where", KernelSpec{
+	Where = builtin("where", load("where"), KernelSpec{
 		Params: []Param{
 			{Name: "cond", DType: Uint32, Access: Read, Binding: 1},
 			{Name: "a", Access: Read, Binding: 2},
@@ -107,41 +107,41 @@ var (
 	})
 
 	// Copy: out = x bit for bit, between any layouts, of any 32-bit type.
-	Copy = operation("copy", "unary", opCopy, elementwise(AnyDType, AnyDType))
+	Copy = operation("copy", unaryCode, opCopy, elementwise(AnyDType, AnyDType))
 	// Neg and Abs change the sign bit alone.
-	Neg = operation("neg", "unary", opNeg, elementwise1())
-	Abs = operation("abs", "unary", opAbs, elementwise1())
+	Neg = operation("neg", unaryCode, opNeg, elementwise1())
+	Abs = operation("abs", unaryCode, opAbs, elementwise1())
 	// Exp: (8 + 4|x|)u; 0 at -infinity.
-	Exp = operation("exp", "unary", opExp, elementwise1())
+	Exp = operation("exp", unaryCode, opExp, elementwise1())
 	// Log: 12u, near 1 too. -infinity at 0, NaN below.
-	Log = operation("log", "unary", opLog, elementwise1())
+	Log = operation("log", unaryCode, opLog, elementwise1())
 	// Sqrt: 10u. NaN below 0.
-	Sqrt = operation("sqrt", "unary", opSqrt, elementwise1())
+	Sqrt = operation("sqrt", unaryCode, opSqrt, elementwise1())
 	// Rsqrt: 1/√x, 4u. Infinite at 0, NaN below.
-	Rsqrt = operation("rsqrt", "unary", opRsqrt, elementwise1())
+	Rsqrt = operation("rsqrt", unaryCode, opRsqrt, elementwise1())
 	// Tanh: 40u.
-	Tanh = operation("tanh", "unary", opTanh, elementwise1())
+	Tanh = operation("tanh", unaryCode, opTanh, elementwise1())
 	// Sigmoid: 1/(1+exp(-x)), (10 + 8|x|)u.
-	Sigmoid = operation("sigmoid", "unary", opSigmoid, elementwise1())
+	Sigmoid = operation("sigmoid", unaryCode, opSigmoid, elementwise1())
 	// Silu: x·sigmoid(x), (12 + 8|x|)u; 0 at -infinity.
-	Silu = operation("silu", "unary", opSilu, elementwise1())
+	Silu = operation("silu", unaryCode, opSilu, elementwise1())
 	// Gelu: ½x(1 + tanh y) with y = √(2/π)(x + 0.044715x³), (14 + 40|y|)u; 0 below
 	// -8, where the result is under 10⁻¹³, and x above 8.
-	Gelu = operation("gelu", "unary", opGelu, elementwise1())
+	Gelu = operation("gelu", unaryCode, opGelu, elementwise1())
 	// Relu: x, or 0 where its sign bit is set. Exact; NaN with that bit gives 0.
-	Relu = operation("relu", "unary", opRelu, elementwise1())
+	Relu = operation("relu", unaryCode, opRelu, elementwise1())
 	// Square: x², 1u.
-	Square = operation("square", "unary", opSquare, elementwise1())
+	Square = operation("square", unaryCode, opSquare, elementwise1())
 	// Reciprocal: 1/x, 5u for |x| within 2^±126; an infinity of x's sign at ±0.
-	Reciprocal = operation("reciprocal", "unary", opReciprocal, elementwise1())
+	Reciprocal = operation("reciprocal", unaryCode, opReciprocal, elementwise1())
 
 	// FloatToInt rounds toward 0, saturates, and gives 0 for NaN.
-	FloatToInt = operation("floattoint", "unary", opFloatToInt, elementwise(Int32, Float32))
+	FloatToInt = operation("floattoint", unaryCode, opFloatToInt, elementwise(Int32, Float32))
 	// FloatToUint: as FloatToInt, negative numbers give 0.
-	FloatToUint = operation("floattouint", "unary", opFloatToUint, elementwise(Uint32, Float32))
+	FloatToUint = operation("floattouint", unaryCode, opFloatToUint, elementwise(Uint32, Float32))
 	// IntToFloat and UintToFloat: one rounding.
-	IntToFloat  = operation("inttofloat", "unary", opIntToFloat, elementwise(Float32, Int32))
-	UintToFloat = operation("uinttofloat", "unary", opUintToFloat, elementwise(Float32, Uint32))
+	IntToFloat  = operation("inttofloat", unaryCode, opIntToFloat, elementwise(Float32, Int32))
+	UintToFloat = operation("uinttofloat", unaryCode, opUintToFloat, elementwise(Float32, Uint32))
 )
 
 func elementwise1() KernelSpec { return elementwise(Float32, Float32) }

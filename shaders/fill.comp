@@ -1,5 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "info.glsl"
 
 // Words: value, n, elements per invocation, then view out. The value is a bit
@@ -19,7 +20,20 @@ void main() {
     uint vo = 3u;
     uint r = info[vo];
     uint last = min(n - g * chunk, chunk);
-    for (uint e = gl_LocalInvocationID.x; e < last; e += gl_WorkGroupSize.x) {
+    uint e = gl_LocalInvocationID.x;
+    if (r <= 1u) { // as in map.glsl
+        uint so = r == 1u ? VIEW_STRIDE(vo, 1u, 0u) : 0u;
+        uint hop = gl_WorkGroupSize.x * so;
+        uint io = VIEW_OFFSET(vo) + (g * chunk + e) * so;
+        uint value = info[0];
+        for (; e + 7u * gl_WorkGroupSize.x < last; e += 8u * gl_WorkGroupSize.x) {
+            [[unroll]] for (uint k = 0u; k < 8u; k++) {
+                result[io + k * hop] = value;
+            }
+            io += 8u * hop;
+        }
+    }
+    for (; e < last; e += gl_WorkGroupSize.x) {
         uint i = g * chunk + e;
         uint io = VIEW_OFFSET(vo);
         for (uint d = r; d-- > 0u;) {

@@ -15,7 +15,7 @@ const (
 // out's shape, depends on i and the scalars alone, whatever the strides.
 var (
 	// Fill: out = value, bit for bit, for any 32-bit element type.
-	Fill = builtin("fill", "fill", KernelSpec{
+	Fill = builtin("fill", load("fill"), KernelSpec{
 		Params: []Param{
 			{Name: "value", Kind: ScalarParam},
 			{Name: "out", Access: Write, Binding: 1},
@@ -23,17 +23,17 @@ var (
 		Plan: planFill, Grid: FoldedGrid, Spec: lineWorkgroup,
 	})
 	// Iota: out[i] = start + i·step in float32, 3u of |start| + |i·step|.
-	Iota = operation("iota", "iota", opIotaFloat, generator(planIota, Float32, "start", "step"))
+	Iota = operation("iota", iotaCode, opIotaFloat, generator(planIota, Float32, "start", "step"))
 	// IotaInt: out[i] = start + i·step in int32, which wraps.
-	IotaInt = operation("iotaint", "iota", opIotaInt, generator(planIota, Int32, "start", "step"))
+	IotaInt = operation("iotaint", iotaCode, opIotaInt, generator(planIota, Int32, "start", "step"))
 	// RandomUniform: out[i] = low + (high-low)·k/2²⁴, k from Philox4x32-10 with
 	// the key (seed, stream) and the counter i/4: the same numbers on every device,
 	// but for 4u of |low| + |high|. Seed and stream are push constants, so another
 	// seed for each launch needs no other info.
-	RandomUniform = operation("randomuniform", "random", opUniform, generator(planRandom, Float32, "seed", "stream", "low", "high"))
+	RandomUniform = operation("randomuniform", randomCode, opUniform, generator(planRandom, Float32, "seed", "stream", "low", "high"))
 	// RandomNormal: mean + deviation·z, z normal by Box and Muller's method from
 	// the same bits, within ±5.8. z has an error of 2⁻¹⁹·(1+|z|) before the roundings.
-	RandomNormal = operation("randomnormal", "random", opNormal, generator(planRandom, Float32, "seed", "stream", "mean", "deviation"))
+	RandomNormal = operation("randomnormal", randomCode, opNormal, generator(planRandom, Float32, "seed", "stream", "mean", "deviation"))
 )
 
 func generator(plan Planner, t DType, scalars ...string) KernelSpec {

@@ -101,6 +101,9 @@ type MaxWorkgroup struct {
 	Invocations uint32
 	Size        [3]uint32
 	SharedBytes uint32
+	// Tuning lets a kernel choose another way to work, which shows in the workgroup
+	// size. Env should carry the same.
+	Tuning Tuning
 }
 
 // GridMode says whether a grid may be folded.

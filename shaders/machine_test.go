@@ -238,8 +238,12 @@ func (m *machine) matmul(g uint32) {
 	ia := a.offset + a.at(batch, r-2)
 	ib := b.offset + b.at(batch, r-2)
 	io := o.offset + o.at(batch, r-2)
-	row0, col0 := tile/tilesN*4*m.wg[1], tile%tilesN*4*m.wg[0]
-	for i := row0; i < min(row0+4*m.wg[1], rows); i++ {
+	height := 4 * m.wg[1]
+	if m.wg[1] == 1 {
+		height = 16
+	}
+	row0, col0 := tile/tilesN*height, tile%tilesN*4*m.wg[0]
+	for i := row0; i < min(row0+height, rows); i++ {
 		for j := col0; j < min(col0+4*m.wg[0], cols); j++ {
 			var acc float32
 			for k := range depth {

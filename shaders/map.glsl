@@ -29,7 +29,40 @@ void main() {
     uint vz = INPUTS > 1 ? vy + VIEW_WORDS(r) : vy;
     uint vo = INPUTS > 2 ? vz + VIEW_WORDS(r) : vz;
     uint last = min(n - g * chunk, chunk);
-    for (uint e = gl_LocalInvocationID.x; e < last; e += gl_WorkGroupSize.x) {
+    uint e = gl_LocalInvocationID.x;
+    // One axis needs no walk, and four elements a round hide what a round costs.
+    if (r <= 1u) {
+        uint size = gl_WorkGroupSize.x;
+        uint sx = r == 1u ? VIEW_STRIDE(vx, 1u, 0u) : 0u;
+        uint so = r == 1u ? VIEW_STRIDE(vo, 1u, 0u) : 0u;
+        uint bx = VIEW_OFFSET(vx) + g * chunk * sx;
+        uint bo = VIEW_OFFSET(vo) + g * chunk * so;
+#if INPUTS > 1
+        uint sy = r == 1u ? VIEW_STRIDE(vy, 1u, 0u) : 0u;
+        uint by = VIEW_OFFSET(vy) + g * chunk * sy;
+#endif
+#if INPUTS > 2
+        uint sz = r == 1u ? VIEW_STRIDE(vz, 1u, 0u) : 0u;
+        uint bz = VIEW_OFFSET(vz) + g * chunk * sz;
+#endif
+        for (; e + 3u * size < last; e += 4u * size) {
+            uint v[4];
+            [[unroll]] for (uint k = 0u; k < 4u; k++) {
+                uint i = e + k * size;
+#if INPUTS == 1
+                v[k] = APPLY(x[bx + i * sx], 0u, 0u);
+#elif INPUTS == 2
+                v[k] = APPLY(x[bx + i * sx], y[by + i * sy], 0u);
+#else
+                v[k] = APPLY(x[bx + i * sx], y[by + i * sy], z[bz + i * sz]);
+#endif
+            }
+            [[unroll]] for (uint k = 0u; k < 4u; k++) {
+                result[bo + (e + k * size) * so] = v[k];
+            }
+        }
+    }
+    for (; e < last; e += gl_WorkGroupSize.x) {
         uint i = g * chunk + e;
         uint ix = VIEW_OFFSET(vx);
         uint iy = VIEW_OFFSET(vy);

@@ -1,15 +1,25 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "info.glsl"
+#include "float.glsl"
 
 // Words: groups, M, N, K, tiles along M, tiles along N, then views a, b, out.
 // The last two axes of each view are the matrix, the ones before it the batch,
 // of the same shape in all three.
 //
-// A group makes a tile of 4·size.y by 4·size.x results, 4×4 of them in each
-// invocation, from slices of DEPTH along K that it stages in shared memory.
-// What lies beyond a matrix is staged as 0, in both factors, so it adds nothing
-// even beside a NaN or an infinity.
+// There are two ways. Where the group has a height, it makes a tile of 4·size.y by
+// 4·size.x results, 4×4 of them in each invocation, from slices of DEPTH along K
+// that it stages in shared memory. What lies beyond a matrix is staged as 0, in
+// both factors, so it adds nothing even beside a NaN or an infinity.
+//
+// Where the group is flat, nothing is shared: each invocation makes 16 rows of 4
+// columns. The elements of a are the same for the whole group, which a CPU driver
+// loads once; there a read through shared memory costs as much as one of the
+// buffer, for each invocation, and barriers cost more than they save.
+//
+// Every BLOCK products the sums so far are added to the result and the rounding
+// errors of that are kept, so an element goes through BLOCK + 2 roundings at most.
 
 layout(local_size_x = 16, local_size_x_id = 0, local_size_y = 8, local_size_y_id = 1) in;
 
@@ -19,6 +29,8 @@ layout(set = 0, binding = 3, std430) writeonly buffer Out { float result[]; };
 
 const uint MICRO = 4u;
 const uint DEPTH = 16u;
+const uint ROWS = 16u;
+const uint BLOCK = 256u;
 
 shared float sa[DEPTH * MICRO * gl_WorkGroupSize.y];
 shared float sb[DEPTH * MICRO * gl_WorkGroupSize.x];
@@ -62,6 +74,66 @@ void main() {
     uint oM = VIEW_STRIDE(vo, r, r - 2u);
     uint oN = VIEW_STRIDE(vo, r, r - 1u);
 
+    if (gl_WorkGroupSize.y == 1u) {
+        uint row0 = (tile / tilesN) * ROWS;
+        uint col0 = (tile % tilesN) * MICRO * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+        if (col0 >= N) { // no barrier follows
+            return;
+        }
+        uint at[ROWS];
+        uint bt[MICRO];
+        [[unroll]] for (uint i = 0u; i < ROWS; i++) {
+            at[i] = ia + min(row0 + i, M - 1u) * aM;
+        }
+        [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+            bt[j] = ib + min(col0 + j * gl_WorkGroupSize.x, N - 1u) * bN;
+        }
+        float sum[ROWS][MICRO];
+        float rest[ROWS][MICRO];
+        [[unroll]] for (uint i = 0u; i < ROWS; i++) {
+            [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+                sum[i][j] = 0.0;
+                rest[i][j] = 0.0;
+            }
+        }
+        for (uint k0 = 0u; k0 < K; k0 += BLOCK) {
+            float acc[ROWS][MICRO];
+            [[unroll]] for (uint i = 0u; i < ROWS; i++) {
+                [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+                    acc[i][j] = 0.0;
+                }
+            }
+            uint end = min(k0 + BLOCK, K);
+            for (uint k = k0; k < end; k++) {
+                float f[MICRO];
+                [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+                    f[j] = b[bt[j] + k * bK];
+                }
+                [[unroll]] for (uint i = 0u; i < ROWS; i++) {
+                    float e = a[at[i] + k * aK];
+                    [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+                        acc[i][j] += e * f[j];
+                    }
+                }
+            }
+            [[unroll]] for (uint i = 0u; i < ROWS; i++) {
+                [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+                    twoSum(sum[i][j], rest[i][j], acc[i][j]);
+                }
+            }
+        }
+        [[unroll]] for (uint i = 0u; i < ROWS; i++) {
+            [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+                uint m = row0 + i;
+                uint n = col0 + j * gl_WorkGroupSize.x;
+                if (m < M && n < N) {
+                    result[io + m * oM + n * oN] = both(sum[i][j], rest[i][j]);
+                }
+            }
+        }
+        return;
+    }
+
     uint sx = gl_WorkGroupSize.x;
     uint sy = gl_WorkGroupSize.y;
     uint tx = gl_LocalInvocationID.x;
@@ -74,9 +146,13 @@ void main() {
     uint col0 = (tile % tilesN) * cols;
 
     float acc[MICRO][MICRO];
-    for (uint i = 0u; i < MICRO; i++) {
-        for (uint j = 0u; j < MICRO; j++) {
+    float sum[MICRO][MICRO];
+    float rest[MICRO][MICRO];
+    [[unroll]] for (uint i = 0u; i < MICRO; i++) {
+        [[unroll]] for (uint j = 0u; j < MICRO; j++) {
             acc[i][j] = 0.0;
+            sum[i][j] = 0.0;
+            rest[i][j] = 0.0;
         }
     }
 
@@ -101,17 +177,24 @@ void main() {
             sb[k * cols + n] = v;
         }
         barrier();
-        uint depth = min(DEPTH, K - k0);
-        for (uint k = 0u; k < depth; k++) {
+        [[unroll]] for (uint k = 0u; k < DEPTH; k++) {
             float fa[MICRO];
             float fb[MICRO];
-            for (uint i = 0u; i < MICRO; i++) {
+            [[unroll]] for (uint i = 0u; i < MICRO; i++) {
                 fa[i] = sa[k * rows + ty + i * sy];
                 fb[i] = sb[k * cols + tx + i * sx];
             }
-            for (uint i = 0u; i < MICRO; i++) {
-                for (uint j = 0u; j < MICRO; j++) {
+            [[unroll]] for (uint i = 0u; i < MICRO; i++) {
+                [[unroll]] for (uint j = 0u; j < MICRO; j++) {
                     acc[i][j] += fa[i] * fb[j];
+                }
+            }
+        }
+        if ((k0 + DEPTH) % BLOCK == 0u || k0 + DEPTH >= K) {
+            [[unroll]] for (uint i = 0u; i < MICRO; i++) {
+                [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+                    twoSum(sum[i][j], rest[i][j], acc[i][j]);
+                    acc[i][j] = 0.0;
                 }
             }
         }
@@ -123,7 +206,7 @@ void main() {
         for (uint j = 0u; j < MICRO; j++) {
             uint n = col0 + tx + j * sx;
             if (m < M && n < N) {
-                result[io + m * oM + n * oN] = acc[i][j];
+                result[io + m * oM + n * oN] = both(sum[i][j], rest[i][j]);
             }
         }
     }

@@ -5,7 +5,7 @@ var (
 	// and broadcast to out's. The error is at most 32u·Σ|a·x| whatever K, as long as
 	// no partial sum overflows; NaN and infinities propagate. Much faster than MatMul
 	// with N = 1.
-	MatVec = builtin("matvec", "matvec", KernelSpec{
+	MatVec = builtin("matvec", load("matvec"), KernelSpec{
 		Params: []Param{
 			{Name: "a", DType: Float32, Access: Read, Binding: 1},
 			{Name: "x", DType: Float32, Access: Read, Binding: 2},
@@ -15,7 +15,7 @@ var (
 	})
 	// MatVecAdd: out = a @ x + b, b broadcast to out, one rounding more. out may be
 	// b's memory: a residual connection in one launch.
-	MatVecAdd = builtin("matvecadd", "matvecadd", KernelSpec{
+	MatVecAdd = builtin("matvecadd", load("matvecadd"), KernelSpec{
 		Params: []Param{
 			{Name: "a", DType: Float32, Access: Read, Binding: 1},
 			{Name: "x", DType: Float32, Access: Read, Binding: 2},

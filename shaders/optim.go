@@ -11,7 +11,7 @@ import (
 // the weights.
 var (
 	// SGD: weights -= rate·gradient. 3u of |weights| + |rate·gradient|.
-	SGD = builtin("sgd", "sgd", KernelSpec{
+	SGD = builtin("sgd", load("sgd"), KernelSpec{
 		Params: []Param{
 			{Name: "gradient", DType: Float32, Access: Read, Binding: 1},
 			{Name: "rate", Kind: ScalarParam, DType: Float32},
@@ -21,7 +21,7 @@ var (
 	})
 	// Momentum: velocity = momentum·velocity + gradient, weights -= rate·velocity. 3u of
 	// the terms of each.
-	Momentum = builtin("momentum", "momentum", KernelSpec{
+	Momentum = builtin("momentum", load("momentum"), KernelSpec{
 		Params: []Param{
 			{Name: "gradient", DType: Float32, Access: Read, Binding: 1},
 			{Name: "rate", Kind: ScalarParam, DType: Float32},
@@ -41,7 +41,7 @@ var (
 	// first and second are good to 6u of their terms. With d for the last line's
 	// subtrahend, weights are good to 2u·|weights| + 80u·|d| + what 6u of first's
 	// terms makes of d. beta1 and beta2 lie between 0 and 1, both excluded.
-	Adam = builtin("adam", "adam", KernelSpec{
+	Adam = builtin("adam", load("adam"), KernelSpec{
 		Params: []Param{
 			{Name: "gradient", DType: Float32, Access: Read, Binding: 1},
 			{Name: "step", DType: Int32, Access: Read, Binding: 2},

@@ -1,9 +1,12 @@
 package shaders
 
+import "fmt"
+
 // These mirror the constants of matmul.comp.
 const (
 	matMicro = 4
 	matDepth = 16
+	matRows  = 16 // of an invocation in a flat group
 )
 
 // line sets the grid for n pieces of work, per group as given, in x alone.
@@ -52,7 +55,13 @@ func planMatMul(env Env, ops []Operand, p *Plan) error {
 	batch.axis(m, out.Stride[ro], a.Stride[ra], 0)
 	batch.axis(n, out.Stride[ro+1], 0, b.Stride[rb+1])
 
-	tm := ceilDiv(m, matMicro*int(env.WorkgroupSize[1]))
+	tm, rounds := ceilDiv(m, matMicro*int(env.WorkgroupSize[1])), 1
+	if env.WorkgroupSize[1] == 1 {
+		tm, rounds = ceilDiv(m, matRows), matDepth
+	}
+	if rounds *= k / matDepth; rounds > 2*maxRounds {
+		return &OperandError{Index: 0, Problem: BadGrid, Want: "a shorter K, or MatVec", Found: fmt.Sprint(k)}
+	}
 	tn := ceilDiv(n, matMicro*int(env.WorkgroupSize[0]))
 	groups := batches * tm * tn // at most the number of results
 	w := infoWriter{words: p.Info}

@@ -22,11 +22,12 @@ var devices = []shaders.MaxWorkgroup{
 	{Invocations: 128, Size: [3]uint32{128, 128, 64}, SharedBytes: 16 << 10},
 	{Invocations: 256, Size: [3]uint32{256, 256, 64}, SharedBytes: 16 << 10},
 	{Invocations: 1024, Size: [3]uint32{1024, 1024, 64}, SharedBytes: 48 << 10},
+	{Invocations: 1024, Size: [3]uint32{1024, 1024, 64}, SharedBytes: 32 << 10, Tuning: shaders.CPUTuning(2)},
 }
 
 func envOf(k *shaders.Kernel, d shaders.MaxWorkgroup) shaders.Env {
 	_, size := k.Spec(d)
-	return shaders.Env{WorkgroupSize: size}
+	return shaders.Env{WorkgroupSize: size, Tuning: d.Tuning}
 }
 
 // Planned by the planner and executed by the machine, every case gives what the

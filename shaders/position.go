@@ -13,7 +13,7 @@ var (
 	// Gather: out[i…, :] = table[ids[i…], :] bit for bit, of any 32-bit type. table
 	// is [rows …], ids of any shape, out has the axes of ids and then table's
 	// others. A row outside the table gives zero bits.
-	Gather = builtin("gather", "gather", KernelSpec{
+	Gather = builtin("gather", load("gather"), KernelSpec{
 		Params: []Param{
 			{Name: "table", Access: Read, Binding: 1},
 			{Name: "ids", DType: Int32, Access: Read, Binding: 2},
@@ -24,7 +24,7 @@ var (
 	// Put: out[position+i, …] = x[i, …] bit for bit, of any 32-bit type, as one
 	// writes keys and values to their cache. The other rows of out keep what they
 	// hold; rows outside it are dropped.
-	Put = builtin("put", "put", KernelSpec{
+	Put = builtin("put", load("put"), KernelSpec{
 		Params: []Param{
 			{Name: "x", Access: Read, Binding: 1},
 			{Name: "position", DType: Int32, Access: Read, Binding: 2},
@@ -37,7 +37,7 @@ var (
 	// the row-major order of ids, m·u·(|out| + Σ|x|) for m additions. Rows outside
 	// out are dropped. Every owner reads all ids, so it suits batches of thousands,
 	// not millions.
-	ScatterAdd = builtin("scatteradd", "scatteradd", KernelSpec{
+	ScatterAdd = builtin("scatteradd", load("scatteradd"), KernelSpec{
 		Params: []Param{
 			{Name: "x", DType: Float32, Access: Read, Binding: 1},
 			{Name: "ids", DType: Int32, Access: Read, Binding: 2},
@@ -49,9 +49,9 @@ var (
 	// (position + t)·frequencies[i] (Su et al., "RoFormer", 2021). x and out are
 	// [heads, size] or [… t, heads, size], frequencies [size/2]. The error is
 	// (2⁻²¹ + 2u·|angle|)·(|a| + |b|) for a pair a, b and angles below 2¹³. out may be x's memory.
-	Rotary = builtin("rotary", "rotary", rotary(planRotary))
+	Rotary = builtin("rotary", rotaryCode, rotary(planRotary))
 	// RotaryHalf pairs x[i] with x[i + size/2] instead.
-	RotaryHalf = builtin("rotaryhalf", "rotary", rotary(planRotaryHalf))
+	RotaryHalf = builtin("rotaryhalf", rotaryCode, rotary(planRotaryHalf))
 	// Attention: out[t, h] = softmax(scale · q[t, h]·keys[j, h']) @ values[j, h'] over
 	// j from 0 to position+t, as many of them as the cache has. q and out are
 	// [… t, heads, size], keys and values [… cache, groups, size], where the heads
@@ -61,7 +61,7 @@ var (
 	//
 	// The error is Σ p|v|·(2E + (2n+20)·u), where E = (size+4)·u·max scale·Σ|q·k| +
 	// 8u·(1+max(s)-min(s)) over the scores s. NaN is not promised to propagate.
-	Attention = builtin("attention", "attention", KernelSpec{
+	Attention = builtin("attention", load("attention"), KernelSpec{
 		Params: []Param{
 			{Name: "q", DType: Float32, Access: Read, Binding: 1},
 			{Name: "keys", DType: Float32, Access: Read, Binding: 2},

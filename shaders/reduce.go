@@ -22,25 +22,25 @@ var (
 	// as no partial sum overflows; NaN and infinities propagate. The order
 	// of additions depends only on shapes, strides, the workgroup size and the
 	// tuning. A sum over nothing is 0.
-	Sum = operation("sum", "reduce", opReduceSum, reduction(planReduce, Float32))
+	Sum = operation("sum", reduceCode, opReduceSum, reduction(planReduce, Float32))
 	// Mean: Sum divided by n, 3u more. Over nothing it is NaN.
-	Mean = operation("mean", "reduce", opReduceMean, reduction(planReduce, Float32))
+	Mean = operation("mean", reduceCode, opReduceMean, reduction(planReduce, Float32))
 	// Max: the greatest element, exact, by the order of the bits: NaN if there is
 	// one, -infinity over nothing, 0 for -0.
-	Max = operation("max", "reduce", opReduceMax, reduction(planReduce, Float32))
+	Max = operation("max", reduceCode, opReduceMax, reduction(planReduce, Float32))
 	// Min: as Max, infinity over nothing.
-	Min = operation("min", "reduce", opReduceMin, reduction(planReduce, Float32))
+	Min = operation("min", reduceCode, opReduceMin, reduction(planReduce, Float32))
 	// ArgMax: the number, in row-major order of the reduced axes, of the greatest
 	// element as int32; the first of equals, the first NaN if there is one, -1 over
 	// nothing.
-	ArgMax = operation("argmax", "reduce", opReduceArgMax, reduction(planReduceInOrder, Int32))
+	ArgMax = operation("argmax", reduceCode, opReduceArgMax, reduction(planReduceInOrder, Int32))
 
 	// SumParts: out of rank 1 and P elements takes the sums of P consecutive parts
 	// of all of x, in any order of x's elements. Each has the error of Sum.
-	SumParts = operation("sumparts", "reduce", opReduceSum, reduction(planParts, Float32))
+	SumParts = operation("sumparts", reduceCode, opReduceSum, reduction(planParts, Float32))
 	// MaxParts and MinParts: as SumParts.
-	MaxParts = operation("maxparts", "reduce", opReduceMax, reduction(planParts, Float32))
-	MinParts = operation("minparts", "reduce", opReduceMin, reduction(planParts, Float32))
+	MaxParts = operation("maxparts", reduceCode, opReduceMax, reduction(planParts, Float32))
+	MinParts = operation("minparts", reduceCode, opReduceMin, reduction(planParts, Float32))
 )
 
 // maxRounds is how often an invocation may go round its loops: llvmpipe leaves all

@@ -16,7 +16,7 @@ var (
 	// the error of an element p is at most (20 + 8d + Σ p'(8+8d'))·u·p, and 2⁻¹²⁵.
 	// -infinity gives 0; a NaN, an infinity or nothing but -infinity makes the row
 	// NaN. out may be x's memory.
-	Softmax = operation("softmax", "softmax", opSoftmax, KernelSpec{
+	Softmax = operation("softmax", load("softmax"), opSoftmax, KernelSpec{
 		Params: []Param{
 			{Name: "x", DType: Float32, Access: Read, Binding: 1},
 			{Name: "out", DType: Float32, Access: Write, Binding: 2},
@@ -26,7 +26,7 @@ var (
 	// CrossEntropy: out[…] = log Σ exp(x[…, j]) - x[…, labels[…]], x of […, C] and
 	// labels int32. A label outside 0 … C-1 gives 0: use -1 to leave a row out. The
 	// error is (40 + Σ p(8+8d))·u·(1 + |max| + |x[label]|). NaN as Softmax.
-	CrossEntropy = operation("crossentropy", "crossentropy", opCrossEntropy, KernelSpec{
+	CrossEntropy = operation("crossentropy", crossEntropyCode, opCrossEntropy, KernelSpec{
 		Params: []Param{
 			{Name: "x", DType: Float32, Access: Read, Binding: 1},
 			{Name: "labels", DType: Int32, Access: Read, Binding: 2},
@@ -37,7 +37,7 @@ var (
 	// CrossEntropyGrad: out = scale·(softmax(x) - 1 at the label), the gradient of
 	// scale·Σ CrossEntropy; 0 in rows whose label is outside. The error is that of
 	// Softmax and 2u, times scale. out may be x's memory.
-	CrossEntropyGrad = operation("crossentropygrad", "crossentropy", opCrossEntropyGrad, KernelSpec{
+	CrossEntropyGrad = operation("crossentropygrad", crossEntropyCode, opCrossEntropyGrad, KernelSpec{
 		Params: []Param{
 			{Name: "x", DType: Float32, Access: Read, Binding: 1},
 			{Name: "labels", DType: Int32, Access: Read, Binding: 2},
@@ -50,7 +50,7 @@ var (
 	// the row. weight and bias broadcast to out. With z = (x-m)/√(v+epsilon) and
 	// δ = 16u(mean|x| + |x|)/√(v+epsilon) the error is |weight|(δ + |z|(40u + mean δ·|z|))
 	// + 4u|bias|. out may be x's memory.
-	LayerNorm = builtin("layernorm", "layernorm", KernelSpec{
+	LayerNorm = builtin("layernorm", load("layernorm"), KernelSpec{
 		Params: []Param{
 			{Name: "x", DType: Float32, Access: Read, Binding: 1},
 			{Name: "weight", DType: Float32, Access: Read, Binding: 2},
@@ -62,7 +62,7 @@ var (
 	})
 	// RMSNorm: out = x/√(mean x² + epsilon)·weight, 24u. NaN, an infinity and a mean
 	// square that overflows make the row NaN. out may be x's memory.
-	RMSNorm = builtin("rmsnorm", "rmsnorm", KernelSpec{
+	RMSNorm = builtin("rmsnorm", load("rmsnorm"), KernelSpec{
 		Params: []Param{
 			{Name: "x", DType: Float32, Access: Read, Binding: 1},
 			{Name: "weight", DType: Float32, Access: Read, Binding: 2},
@@ -73,7 +73,7 @@ var (
 	})
 	// CumSum: out[i] = Σ x[0 … i] along the last axis. The error is (24·u + n·2u²)·Σ|x|.
 	// NaN and infinities propagate. out may be x's memory.
-	CumSum = builtin("cumsum", "cumsum", KernelSpec{
+	CumSum = builtin("cumsum", load("cumsum"), KernelSpec{
 		Params: []Param{
 			{Name: "x", DType: Float32, Access: Read, Binding: 1},
 			{Name: "out", DType: Float32, Access: Write, Binding: 2},

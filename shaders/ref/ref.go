@@ -149,5 +149,5 @@ func MatMul(a, b Tensor, shape []int) Result {
 // MatMulBound is the error that kernel MatMul promises for k products whose
 // sizes add up to weight.
 func MatMulBound(k int, weight float64) float64 {
-	return float64(k+1)*Ulp*weight + 2*float64(k)*Tiny
+	return float64(min(k, 256)+8)*Ulp*weight + 2*float64(k)*Tiny
 }
