@@ -170,6 +170,9 @@ func (c *Capture) launch(k *shaders.Kernel, grid *binding, args []Arg) error {
 	o.accesses.from = int32(len(c.ops.accesses))
 	c.ops.accesses = append(c.ops.accesses, l.bindings...)
 	if grid != nil {
+		if _, err := c.ops.hold(&c.index, grid.slice); err != nil {
+			return fmt.Errorf("cmdbuf: indirect launch %s: grid: %w", k.Name, err)
+		}
 		c.ops.accesses = append(c.ops.accesses, l.indirect)
 	}
 	o.accesses.to = int32(len(c.ops.accesses))
