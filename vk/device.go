@@ -26,6 +26,10 @@ type Options struct {
 	// Validation runs the Khronos validation layer beneath the library; its findings
 	// come out of Device.Messages and go to Logger.
 	Validation Validation
+	// PipelineCache is a folder in which compiled shaders are kept from one process to the
+	// next, one file for each device and driver. Empty: they are not kept. A file that is
+	// damaged or of another driver is ignored, which the Logger is told.
+	PipelineCache string
 	// Logger receives warnings: a CPU device chosen for want of another, messages of
 	// the driver. Nil: nothing is logged.
 	Logger *slog.Logger
@@ -50,6 +54,10 @@ type Device struct {
 	created      [kindCount]atomic.Uint64
 
 	memory memoryAccount
+
+	pipelineMu sync.Mutex
+	pipelines  map[pipelineKey]*compiled
+	cache      *pipelineCache // nil without Options.PipelineCache
 }
 
 // Open opens a device. On a machine with nothing but a CPU driver that one is taken,
@@ -110,6 +118,9 @@ func open(in *instance, o Options, logger *slog.Logger) (*Device, error) {
 	var queue vulkan.Queue
 	vulkan.GetDeviceQueue(d.device, uint32(family), 0, &queue)
 	d.queue = bits(queue)
+	if o.PipelineCache != "" {
+		d.cache = d.openCache(o.PipelineCache)
+	}
 	return d, nil
 }
 
@@ -169,10 +180,10 @@ func (d *Device) Close() error {
 	if d.closed.Swap(true) {
 		return nil
 	}
-	var err error
+	err := d.cache.close()
 	d.queueMu.Lock()
 	if r := vulkan.DeviceWaitIdle(d.device); r < 0 && r != vulkan.ErrorDeviceLost {
-		err = &Error{Call: "vkDeviceWaitIdle", Result: int32(r)}
+		err = errors.Join(err, &Error{Call: "vkDeviceWaitIdle", Result: int32(r)})
 	}
 	vulkan.DestroyDevice(d.device, nil)
 	d.queueMu.Unlock()
@@ -199,11 +210,12 @@ const (
 	kindCommandPool
 	kindTimeline
 	kindQueryPool
+	kindPipelineCache
 	kindCount
 )
 
 var kindNames = [kindCount]string{"buffers", "memory allocations", "shader modules", "pipelines", "pipeline layouts",
-	"descriptor set layouts", "descriptor pools", "command pools", "timelines", "query pools"}
+	"descriptor set layouts", "descriptor pools", "command pools", "timelines", "query pools", "pipeline caches"}
 
 func (d *Device) born(k kind) { d.live[k].Add(1); d.created[k].Add(1) }
 func (d *Device) died(k kind) { d.live[k].Add(-1) }
@@ -213,6 +225,9 @@ func (d *Device) died(k kind) { d.live[k].Add(-1) }
 func (d *Device) Alive() string {
 	var parts []string
 	for k := range d.live {
+		if kind(k) == kindPipelineCache {
+			continue // the device's own
+		}
 		if n := d.live[k].Load(); n != 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kindNames[k]))
 		}

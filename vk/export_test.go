@@ -51,10 +51,10 @@ func NewInfo(p *Physical) DeviceInfo { return newInfo(0, 0, p, nil) }
 
 // FakePipeline is a pipeline of made-up handles that no driver sees.
 func FakePipeline(pipeline, layout, setLayout uint64, push uint32, bindings ...Binding) *Pipeline {
-	p := &Pipeline{
+	p := &Pipeline{compiled: &compiled{
 		pipeline: handle[vulkan.Pipeline](pipeline), layout: handle[vulkan.PipelineLayout](layout),
 		setLayout: handle[vulkan.DescriptorSetLayout](setLayout), push: push, bindings: bindings,
-	}
+	}}
 	for _, b := range bindings {
 		if b.Kind == StorageBufferDynamic {
 			p.dynamic++

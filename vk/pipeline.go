@@ -1,8 +1,12 @@
 package vk
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"slices"
+	"sync/atomic"
 
 	vulkan "github.com/vulkan-go/vulkan"
 
@@ -40,9 +44,20 @@ type PipelineSpec struct {
 	Name         string
 }
 
-// Pipeline is a compiled compute shader with its layouts.
+// Pipeline is a reference on a compiled compute shader with its layouts. Whoever asks for
+// the same one, on the same device, gets the same compiled shader.
 type Pipeline struct {
+	*compiled
+	closed atomic.Bool
+}
+
+// compiled is what pipelines made from equal specs share.
+type compiled struct {
 	d         *Device
+	key       pipelineKey
+	refs      int           // guarded by the device's pipelineMu
+	ready     chan struct{} // closed when err and the rest are set
+	err       error
 	pipeline  vulkan.Pipeline
 	layout    vulkan.PipelineLayout
 	setLayout vulkan.DescriptorSetLayout
@@ -51,7 +66,29 @@ type Pipeline struct {
 	dynamic   uint32
 	push      uint32 // bytes
 	workgroup [3]uint32
-	closed    bool
+}
+
+// pipelineKey tells specs apart by all that compiling them depends on.
+type pipelineKey [sha256.Size]byte
+
+func (s *PipelineSpec) key() (k pipelineKey) {
+	h := sha256.New()
+	number := func(list ...uint32) {
+		for _, n := range list {
+			h.Write(binary.LittleEndian.AppendUint32(nil, n))
+		}
+	}
+	number(uint32(len(s.Code)), uint32(len(s.Entry)), uint32(len(s.Bindings)), uint32(len(s.Constants)), s.PushSize, s.Workgroup[0], s.Workgroup[1], s.Workgroup[2])
+	number(s.Code...)
+	io.WriteString(h, s.Entry)
+	for _, b := range s.Bindings {
+		number(b.Number, uint32(b.Kind))
+	}
+	for _, c := range s.Constants {
+		number(c.ID, c.Value)
+	}
+	h.Sum(k[:0])
+	return k
 }
 
 // maxBindingNumber bounds what drivers use as the length of an array; those of CPU
@@ -131,8 +168,39 @@ func (d *Device) NewPipeline(s PipelineSpec) (*Pipeline, error) {
 	if err := d.info.checkPipeline(&s); err != nil {
 		return nil, err
 	}
+	key := s.key()
+	d.pipelineMu.Lock()
+	c := d.pipelines[key]
+	first := c == nil
+	if first {
+		c = &compiled{d: d, key: key, ready: make(chan struct{}), workgroup: s.Workgroup, bindings: slices.Clone(s.Bindings), push: s.PushSize}
+		if d.pipelines == nil {
+			d.pipelines = map[pipelineKey]*compiled{}
+		}
+		d.pipelines[key] = c
+	}
+	c.refs++
+	d.pipelineMu.Unlock()
+	if first {
+		// Outside the lock: others compile other shaders meanwhile, and wait for this one.
+		c.err = c.compile(&s)
+		if c.err != nil {
+			d.pipelineMu.Lock()
+			delete(d.pipelines, key)
+			d.pipelineMu.Unlock()
+		}
+		close(c.ready)
+	}
+	<-c.ready
+	if c.err != nil {
+		return nil, c.err
+	}
+	return &Pipeline{compiled: c}, nil
+}
+
+func (p *compiled) compile(s *PipelineSpec) error {
+	d := p.d
 	defer d.in.drain()
-	p := &Pipeline{d: d, workgroup: s.Workgroup, bindings: slices.Clone(s.Bindings), push: s.PushSize}
 	numbers, kinds := make([]uint32, len(s.Bindings)), make([]uint32, len(s.Bindings))
 	for i, b := range s.Bindings {
 		numbers[i], kinds[i] = b.Number, uint32(b.Kind)
@@ -142,9 +210,9 @@ func (d *Device) NewPipeline(s PipelineSpec) (*Pipeline, error) {
 			p.storage++
 		}
 	}
-	fail := func(r int32, call string) (*Pipeline, error) {
-		p.Close()
-		return nil, d.result(r, call, "pipeline %q", s.Name)
+	fail := func(r int32, call string) error {
+		p.destroy()
+		return d.result(r, call, "pipeline %q", s.Name)
 	}
 	setLayout, r := d.c.SetLayout(numbers, kinds)
 	if r < 0 {
@@ -167,7 +235,7 @@ func (d *Device) NewPipeline(s PipelineSpec) (*Pipeline, error) {
 	for _, c := range s.Constants {
 		constants = append(constants, c.ID, c.Value)
 	}
-	pipeline, r := d.c.ComputePipeline(0, module, s.Entry, layout, constants)
+	pipeline, r := d.c.ComputePipeline(d.cache.handle(), module, s.Entry, layout, constants)
 	vulkan.DestroyShaderModule(d.device, handle[vulkan.ShaderModule](module), nil)
 	d.died(kindShader)
 	if r < 0 {
@@ -175,16 +243,31 @@ func (d *Device) NewPipeline(s PipelineSpec) (*Pipeline, error) {
 	}
 	d.born(kindPipeline)
 	p.pipeline = handle[vulkan.Pipeline](pipeline)
+	d.cache.grew()
 	d.name(vulkan.ObjectTypePipeline, pipeline, s.Name)
-	return p, nil
+	return nil
 }
 
-// Close destroys the pipeline. No command that uses it may be pending.
+// Close gives the reference back; the last one destroys the pipeline. No command that
+// uses it may be pending. Closing twice does nothing.
 func (p *Pipeline) Close() {
-	if p.closed {
+	if p.closed.Swap(true) {
 		return
 	}
-	p.closed = true
+	d := p.d
+	d.pipelineMu.Lock()
+	p.refs--
+	last := p.refs == 0
+	if last {
+		delete(d.pipelines, p.key)
+	}
+	d.pipelineMu.Unlock()
+	if last {
+		p.destroy()
+	}
+}
+
+func (p *compiled) destroy() {
 	if p.pipeline != handle[vulkan.Pipeline](0) {
 		vulkan.DestroyPipeline(p.d.device, p.pipeline, nil)
 		p.d.died(kindPipeline)

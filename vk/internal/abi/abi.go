@@ -42,6 +42,8 @@ package abi
 #cgo nocallback vc_set_layout
 #cgo noescape vc_pipeline_layout
 #cgo nocallback vc_pipeline_layout
+#cgo noescape vc_pipeline_cache
+#cgo nocallback vc_pipeline_cache
 #cgo noescape vc_compute_pipeline
 #cgo nocallback vc_compute_pipeline
 #cgo noescape vc_timeline

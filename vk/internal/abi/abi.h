@@ -104,6 +104,7 @@ enum {
       (VcObject, VcHandle, uint32_t, const VcComputePipelineCreateInfo *, const void *, VcHandle *))                     \
     F(CreateDescriptorPool, VcResult, (VcObject, const VcDescriptorPoolCreateInfo *, const void *, VcHandle *))          \
     F(CreateDescriptorSetLayout, VcResult, (VcObject, const VcDescriptorSetLayoutCreateInfo *, const void *, VcHandle *)) \
+    F(CreatePipelineCache, VcResult, (VcObject, const VcPipelineCacheCreateInfo *, const void *, VcHandle *))            \
     F(CreatePipelineLayout, VcResult, (VcObject, const VcPipelineLayoutCreateInfo *, const void *, VcHandle *))          \
     F(CreateSemaphore, VcResult, (VcObject, const VcSemaphoreCreateInfo *, const void *, VcHandle *))                    \
     F(CreateShaderModule, VcResult, (VcObject, const VcShaderModuleCreateInfo *, const void *, VcHandle *))              \
@@ -142,6 +143,8 @@ VcResult vc_shader_module(vc_device *d, const uint32_t *words, size_t count, uin
 // kinds: one VkDescriptorType per binding, at bindings 0…n-1 unless numbers says otherwise.
 VcResult vc_set_layout(vc_device *d, const uint32_t *numbers, const uint32_t *kinds, uint32_t count, uint64_t *out);
 VcResult vc_pipeline_layout(vc_device *d, uint64_t set_layout, uint32_t push_size, uint64_t *out);
+// data: what a pipeline cache of the same device and driver held once, or none.
+VcResult vc_pipeline_cache(vc_device *d, const void *data, size_t size, uint64_t *out);
 // spec: pairs of constant id and 32-bit value.
 VcResult vc_compute_pipeline(vc_device *d, uint64_t cache, uint64_t module, const char *entry, uint64_t layout, const uint32_t *spec,
                              uint32_t spec_count, uint64_t *out);

@@ -50,6 +50,12 @@ VcResult vc_pipeline_layout(vc_device *d, uint64_t set_layout, uint32_t push_siz
     return d->call.CreatePipelineLayout(d->handle, &info, NULL, out);
 }
 
+VcResult vc_pipeline_cache(vc_device *d, const void *data, size_t size, uint64_t *out) {
+    const VcPipelineCacheCreateInfo info = {
+        .sType = VC_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, .initialDataSize = size, .pInitialData = data};
+    return d->call.CreatePipelineCache(d->handle, &info, NULL, out);
+}
+
 VcResult vc_compute_pipeline(vc_device *d, uint64_t cache, uint64_t module, const char *entry, uint64_t layout, const uint32_t *spec,
                              uint32_t spec_count, uint64_t *out) {
     VcSpecializationMapEntry entries[VC_MAX_BINDINGS];

@@ -97,6 +97,13 @@ func (d *Device) PipelineLayout(setLayout uint64, pushSize uint32) (layout uint6
 	return uint64(out), int32(r)
 }
 
+// PipelineCache makes a cache that begins with what an earlier one held; data may be empty.
+func (d *Device) PipelineCache(data []byte) (cache uint64, result int32) {
+	var out C.uint64_t
+	r := C.vc_pipeline_cache(d.c, unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data)), &out)
+	return uint64(out), int32(r)
+}
+
 // ComputePipeline compiles. spec holds pairs of constant ID and 32-bit value.
 func (d *Device) ComputePipeline(cache, module uint64, entry string, layout uint64, spec []uint32) (pipeline uint64, result int32) {
 	var out C.uint64_t
