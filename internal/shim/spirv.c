@@ -6,8 +6,8 @@
 // Numbers of the SPIR-V specification, version 1.6.
 enum {
     ENTRY_POINT = 15, EXECUTION_MODE = 16, TYPE_BOOL = 20, TYPE_INT = 21, TYPE_FLOAT = 22, TYPE_VECTOR = 23, TYPE_MATRIX = 24,
-    TYPE_ARRAY = 28, TYPE_STRUCT = 30, TYPE_POINTER = 32, CONSTANT_TRUE = 41, CONSTANT_FALSE = 42, CONSTANT = 43, CONSTANT_COMPOSITE = 44,
-    SPEC_CONSTANT = 50, SPEC_CONSTANT_COMPOSITE = 51, SPEC_CONSTANT_OP = 52, VARIABLE = 59, DECORATE = 71, ADD = 128, SUBTRACT = 130,
+    TYPE_ARRAY = 28, TYPE_STRUCT = 30, TYPE_POINTER = 32, CONSTANT = 43, CONSTANT_COMPOSITE = 44,
+    SPEC_CONSTANT = 50, SPEC_CONSTANT_COMPOSITE = 51, SPEC_CONSTANT_OP = 52, VARIABLE = 59, DECORATE = 71, COMPOSITE_EXTRACT = 81, ADD = 128, SUBTRACT = 130,
     MULTIPLY = 132, UNSIGNED_DIVIDE = 134, EXECUTION_MODE_ID = 331,
     LOCAL_SIZE = 17, LOCAL_SIZE_ID = 38, SPEC_ID = 1, BUILT_IN = 11, WORKGROUP_SIZE = 25, WORKGROUP_STORAGE = 4,
 };
@@ -95,10 +95,7 @@ int sh_measure(const uint32_t *code, size_t words, const char *entry, const VcSp
             }
             break;
         case VARIABLE:
-            if (operands >= 3 && w[2] == WORKGROUP_STORAGE && ID(0)->shared) {
-                if (!ID(0)->has_bytes) goto done;
-                *shared += ID(0)->bytes;
-            }
+            if (operands >= 3 && w[2] == WORKGROUP_STORAGE && ID(0)->shared && ID(0)->has_bytes) *shared += ID(0)->bytes;
             break;
         case CONSTANT:
         case SPEC_CONSTANT:
@@ -108,7 +105,12 @@ int sh_measure(const uint32_t *code, size_t words, const char *entry, const VcSp
             }
             break;
         case SPEC_CONSTANT_OP:
-            if (operands == 5 && ID(3)->has_value && ID(4)->has_value) {
+            if (operands == 5 && w[2] == COMPOSITE_EXTRACT) {
+                if (w[4] < ID(3)->parts && ID(3)->part[w[4]] < bound) {
+                    const id_info *part = &ids[ID(3)->part[w[4]]];
+                    ID(1)->value = part->value, ID(1)->has_value = part->has_value;
+                }
+            } else if (operands == 5 && ID(3)->has_value && ID(4)->has_value) {
                 const uint32_t a = ID(3)->value, b = ID(4)->value;
                 id_info *out = ID(1);
                 out->has_value = 1;

@@ -255,7 +255,8 @@ void sh_present_limits(const sh_profile *p, VcPhysicalDeviceLimits *l);
 void sh_hide_features(const sh_profile *p, void *chain);
 VcResult sh_check_features(const sh_profile *p, const VcDeviceCreateInfo *info);
 
-// Of spirv.c: workgroup size and bytes of shared memory of a compute shader. 0 if they depend on what it does not evaluate.
+// Of spirv.c: workgroup size and bytes of shared memory of a compute shader, without
+// variables whose size it cannot evaluate. Returns 0 if the workgroup is one of those.
 int sh_measure(const uint32_t *code, size_t words, const char *entry, const VcSpecializationInfo *spec, uint32_t size[3], uint64_t *shared);
 
 // Of instance.c and device.c: the shim's function of a name without vk, or NULL.
