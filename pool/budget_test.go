@@ -271,3 +271,17 @@ func (w *watcher) newMemory(spec vk.BufferSpec) (memory, error) {
 	}
 	return mem, err
 }
+
+// What the budget of a heap refused to one memory type, it would refuse to the next of that heap.
+func TestTypesOfOneHeapAreNotAskedOneByOne(t *testing.T) {
+	info := discrete(640*kib, 640*kib)
+	info.MemoryTypes = append(info.MemoryTypes, vk.MemoryType{Flags: vk.DeviceLocal | vk.HostVisible | vk.HostCoherent, Heap: 0})
+	m, src, _ := newBudgeted(t, info, Options{Layout: Layout{Pools: []PoolSpec{{Kind: Exclusive}}}})
+	src.budgets.heaps[0].Used = 600 * kib // by others
+	_, err := m.Alloc(64 * kib)
+	require.ErrorIs(t, err, ErrOutOfMemory)
+	assert.Equal(t, []string{"1:64", "1:64"}, src.asked)
+	_, err = m.Alloc(16 * kib)
+	require.NoError(t, err)
+	valid(t, m)
+}

@@ -58,3 +58,25 @@ func Example() {
 	// pool: in use: 1 slices of 4096 bytes are alive, 0 of them held by graphs and 0 by the metadata cache; 0 released ones wait, and pages are busy until serial 1; release the slices, clear the cache, close the graphs and wait for the stream first
 	// idle: <nil>
 }
+
+// What a layout needs can be asked without a device, for any device.
+func ExampleDryRun() {
+	const mib = 1 << 20
+	laptop := vk.DeviceInfo{
+		Limits:      vk.Limits{MinStorageBufferAlignment: 64, MaxMemoryAllocationCount: 4096},
+		Heaps:       []vk.Heap{{Size: 500 * mib, DeviceLocal: true}},
+		MemoryTypes: []vk.MemoryType{{Flags: vk.DeviceLocal | vk.HostVisible | vk.HostCoherent}},
+	}
+	weights := []pool.Demand{{Size: 3 * mib, Count: 100}, {Size: 1000, Count: 400}}
+	for _, l := range []pool.Layout{pool.SubSlices(), pool.ExclusivePages()} {
+		r, err := pool.DryRun(l, laptop, weights)
+		fmt.Println(r.Stats.Total.Pages, "pages,", r.Heaps[0].Reserved/mib, "of", r.Heaps[0].Budget/mib, "MiB", err)
+	}
+	weights[0].Count = 200
+	_, err := pool.DryRun(pool.SubSlices(), laptop, weights)
+	fmt.Println(err != nil)
+	// Output:
+	// 39 pages, 353 of 400 MiB <nil>
+	// 500 pages, 301 of 400 MiB <nil>
+	// true
+}

@@ -387,7 +387,7 @@ func (m *Manager) arenaFor(p *subPool, c class, l lot) (*arena, error) {
 
 // growShare is how many times its next page a pool has at least, once it is large. What is reserved
 // and not yet needed is then at most a part of what is, and the number of pages grows with the logarithm.
-const growShare = 4
+const growShare = 8
 
 // planPage returns the size of the pool's next page. Pages grow with the pool, so
 // that their number stays small against the limit on allocations.

@@ -39,7 +39,7 @@ type PoolSpec struct {
 	// (there zero means 4096). A slice larger than a sliced pool's next page gets a page of its size, into which
 	// others go when it is released.
 	PageSize uint64
-	// MaxPageSize lets the pages of a sliced pool grow with what it has of the same use, a quarter of that at
+	// MaxPageSize lets the pages of a sliced pool grow with what it has of the same use, an eighth of that at
 	// a time and up to this size. Zero means that all have PageSize.
 	MaxPageSize uint64
 	// Steps is how many page sizes an exclusive pool has for each power of two,

@@ -33,6 +33,9 @@ func TestFragmentationOfRecordedTraces(t *testing.T) {
 		"decode": {.01, .10, .10},
 	} {
 		for _, align := range []uint64{16, 256} {
+			if testing.Short() && align == 16 {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/%d", name, align), func(t *testing.T) {
 				info := vk.DeviceInfo{Limits: vk.Limits{MinStorageBufferAlignment: align}}
 				r, err := poolbench.Fragmentation(recorded(t, name), pool.SubSlices(), info)
