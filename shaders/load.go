@@ -580,11 +580,21 @@ func (r *reflector) module() (*Module, error) {
 		}
 	}
 	slices.SortFunc(m.Constants, func(a, b SpecInfo) int { return int(int64(a.ID) - int64(b.ID)) })
-	for i := 1; i < len(m.Constants); i++ {
-		if m.Constants[i].ID == m.Constants[i-1].ID {
-			return nil, invalid(len(r.words), "two specialisation constants have the ID %d", m.Constants[i].ID)
+	// A compiler may give the workgroup size constants of its own that share an ID.
+	kept := m.Constants[:0]
+	for _, c := range m.Constants {
+		if n := len(kept); n > 0 && kept[n-1].ID == c.ID {
+			if kept[n-1].Default != c.Default {
+				return nil, invalid(len(r.words), "two specialisation constants have the ID %d and different defaults", c.ID)
+			}
+			if kept[n-1].Name == "" {
+				kept[n-1].Name = c.Name
+			}
+			continue
 		}
+		kept = append(kept, c)
 	}
+	m.Constants = kept
 	for _, v := range r.vars {
 		if err := r.variable(m, v); err != nil {
 			return nil, err

@@ -1,0 +1,173 @@
+package shaders
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+)
+
+// LoadFS is Load of a file, for instance of an embed.FS.
+func LoadFS(fsys fs.FS, name string) (*Module, error) {
+	code, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, fmt.Errorf("shaders: reading SPIR-V: %w", err)
+	}
+	m, err := Load(code)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return m, nil
+}
+
+// Elementwise makes a kernel of a shader that works on element i of every tensor
+// in invocation i, without a planner: the shortest way to run one's own shader.
+//
+// Its tensors have one shape and are contiguous. The entry point is main, or the
+// only one there is. Without params, every storage buffer but binding 0 is a
+// tensor of any one 32-bit type, in the order of the bindings; otherwise params
+// say the names, types and order, and which scalars there are.
+//
+// Where the shader has binding 0, it finds there, as `uint info[]`, the scalars in
+// order, the number of elements, and the number of the first element in each
+// binding, tensor by tensor; see the package's conventions. Where it has none it
+// must stop at the length of its buffers, and tensors must begin where an aligned
+// binding can: views that do not are an error.
+//
+// The grid is cut into groups of the module's own workgroup size, in x alone.
+func Elementwise(name string, m *Module, params ...Param) (*Kernel, error) {
+	fail := func(format string, args ...any) (*Kernel, error) {
+		return nil, fmt.Errorf("shaders: kernel %q: %w: "+format, append([]any{name, ErrKernelSpec}, args...)...)
+	}
+	if m == nil {
+		return fail("want a module, found nil: Load it first")
+	}
+	entry := "main"
+	if len(m.Entries) == 1 {
+		entry = m.Entries[0].Name
+	}
+	info := false
+	derive := len(params) == 0
+	for i, b := range m.Bindings {
+		if b.Set == 0 && b.Binding == InfoBinding {
+			info = true
+			continue
+		}
+		if derive {
+			n := b.Name
+			if n == "" {
+				n = fmt.Sprintf("binding%d", b.Binding)
+			}
+			if slices.ContainsFunc(params, func(p Param) bool { return p.Name == n }) {
+				n = fmt.Sprintf("%s%d", n, i)
+			}
+			params = append(params, Param{Name: n, Binding: b.Binding})
+		}
+	}
+	tensors := 0
+	for _, p := range params {
+		switch {
+		case p.Kind == TensorParam:
+			tensors++
+		case !info:
+			return fail("scalar %s has no way into the shader: declare the info words at binding 0", p.Name)
+		}
+	}
+	if tensors == 0 {
+		return fail("want a tensor at least, the module has none")
+	}
+	k, err := NewKernel(KernelSpec{Name: name, Module: m, Entry: entry, Params: params, Plan: elementwisePlan(info),
+		// Invocation i touches element i alone.
+		InPlace: func(int, int) bool { return true },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if size := k.fixed; size[1] != 1 || size[2] != 1 {
+		return fail("want a workgroup size in x alone, found %v", size)
+	}
+	return k, nil
+}
+
+func elementwisePlan(info bool) Planner {
+	return func(env Env, ops []Operand, p *Plan) error {
+		first := slices.IndexFunc(ops, func(o Operand) bool { return o.Kind == TensorParam })
+		shape := &ops[first].Layout
+		w := NewInfo(p)
+		for i := range ops {
+			if ops[i].Kind == ScalarParam {
+				w.Put(uint32(ops[i].Bits))
+			}
+		}
+		total := shape.len()
+		w.Put(uint32(total))
+		for i := range ops {
+			l := &ops[i].Layout
+			if ops[i].Kind == ScalarParam {
+				continue
+			}
+			if !sameShape(l, shape) {
+				return shapeError(i, shapeOf(shape), l)
+			}
+			if !l.contiguous() {
+				return &OperandError{Index: i, Problem: BadLayout, Want: "contiguous elements: copy it first", Found: l.String()}
+			}
+			if !info && l.Offset != 0 && total > 0 {
+				return &OperandError{Index: i, Problem: BadLayout, Want: "an aligned beginning, as the shader reads no info words", Found: l.String()}
+			}
+			w.Put(uint32(l.Offset))
+		}
+		w.Done()
+		if total > 0 {
+			line(p, total, int(env.WorkgroupSize[0]))
+		}
+		return nil
+	}
+}
+
+// contiguous reports whether the elements lie in row-major order without gaps.
+func (l *Layout) contiguous() bool {
+	step := 1
+	for d := l.Rank - 1; d >= 0; d-- {
+		if l.Shape[d] != 1 && l.Stride[d] != step {
+			return l.len() == 0
+		}
+		step *= l.Shape[d]
+	}
+	return true
+}
+
+// InfoWriter writes the info words of a plan, for planners of one's own. The words
+// end up in the plan at Done.
+type InfoWriter struct {
+	plan *Plan
+	w    infoWriter
+}
+
+// NewInfo begins the words of a plan anew.
+func NewInfo(p *Plan) InfoWriter {
+	return InfoWriter{plan: p, w: infoWriter{words: p.Info[:0]}}
+}
+
+// Put appends a word.
+func (w *InfoWriter) Put(v uint32) { w.w.put(v) }
+
+// Int appends an int32, or an index that fits a word in two's complement.
+func (w *InfoWriter) Int(v int) { w.w.put(uint32(v)) }
+
+// Float appends the bits of a float32.
+func (w *InfoWriter) Float(v float32) { w.w.put(math.Float32bits(v)) }
+
+// View appends a view of a layout as it is, 2 + 2·rank words: rank, offset, shape,
+// strides.
+func (w *InfoWriter) View(l Layout) {
+	if l.Rank < 0 || l.Rank > MaxRank {
+		l.Rank = 0 // Plan refuses such a layout before a planner sees it
+	}
+	var n nest
+	n.lead(&l)
+	w.w.view(&n, 0)
+}
+
+// Done hands the words to the plan.
+func (w *InfoWriter) Done() { w.plan.Info = w.w.words }
