@@ -24,6 +24,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 type commands struct {
 	Run     runCommand     `cmd:"" default:"withargs" help:"Measure. The default command."`
 	Devices devicesCommand `cmd:"" help:"List the devices, what they offer, and which one would be taken."`
+	Compare compareCommand `cmd:"" help:"Say what became of the figures of one JSON report in another."`
+	Report  reportCommand  `cmd:"" help:"Make one HTML page of JSON reports, with plots."`
 	Worker  workerCommand  `cmd:"" hidden:"" help:"Measure in a process that was set up for it; started by run."`
 }
 
