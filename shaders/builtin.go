@@ -88,6 +88,19 @@ func operation(name string, c code, op uint32, spec KernelSpec) *Kernel {
 // opcodeID is the specialisation constant OP of the shaders.
 const opcodeID = 2
 
+// Builtins lists the built-in kernels, in a slice of the caller's.
+func Builtins() []*Kernel {
+	return []*Kernel{
+		MatMul, Nop, Add, Sub, Mul, Div, Minimum, Maximum, Pow, SiluMul, ReluGrad, Equal, NotEqual, Less,
+		LessEqual, EqualInt, LessInt, AddInt, SubInt, MulInt, MinInt, MaxInt, Where, Copy, Neg, Abs, Exp,
+		Log, Sqrt, Rsqrt, Tanh, Sigmoid, Silu, Gelu, Relu, Square, Reciprocal, FloatToInt, FloatToUint,
+		IntToFloat, UintToFloat, Fill, Iota, IotaInt, RandomUniform, RandomNormal, Sum, Mean, Max, Min,
+		ArgMax, SumParts, MaxParts, MinParts, Softmax, CrossEntropy, CrossEntropyGrad, LayerNorm, RMSNorm,
+		CumSum, Gather, Put, ScatterAdd, Rotary, RotaryHalf, Attention, MatVec, MatVecAdd, SGD, Momentum,
+		Adam,
+	}
+}
+
 // preferredInvocations is what a workgroup of the built-in kernels takes where
 // the device allows it; 128 and less are enough.
 const preferredInvocations = 256

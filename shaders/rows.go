@@ -4,8 +4,7 @@ import "fmt"
 
 // Opcodes of softmax.glsl.
 const (
-	opSoftmax = iota
-	opCrossEntropy
+	opCrossEntropy = iota + 1
 	opCrossEntropyGrad
 )
 
@@ -16,7 +15,7 @@ var (
 	// the error of an element p is at most (20 + 8d + Σ p'(8+8d'))·u·p, and 2⁻¹²⁵.
 	// -infinity gives 0; a NaN, an infinity or nothing but -infinity makes the row
 	// NaN. out may be x's memory.
-	Softmax = operation("softmax", load("softmax"), opSoftmax, KernelSpec{
+	Softmax = builtin("softmax", load("softmax"), KernelSpec{
 		Params: []Param{
 			{Name: "x", DType: Float32, Access: Read, Binding: 1},
 			{Name: "out", DType: Float32, Access: Write, Binding: 2},

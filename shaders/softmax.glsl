@@ -1,4 +1,4 @@
-// OP mirrors the constants of rows.go: 0 softmax, 1 cross entropy, 2 its gradient.
+// OP mirrors the constants of rows.go: 1 cross entropy, 2 its gradient.
 // Parameter: the scale of the gradient.
 layout(constant_id = 2) const uint OP = 0u;
 
