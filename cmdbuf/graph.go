@@ -270,6 +270,10 @@ func (g *Graph) ReplayN(n int) error {
 	}
 	serial, err := g.submit(n)
 	if err != nil {
+		// Several replays, or a long one, are several submissions, and those before the
+		// one that failed are in flight.
+		g.last = max(g.last, s.timeline.Submitted())
+		s.replay = max(s.replay, g.last)
 		return err
 	}
 	if updated {
