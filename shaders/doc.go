@@ -32,6 +32,25 @@
 // enough for every built-in kernel, and none uses 64-bit or 16-bit types or
 // subgroup operations. The scheme of the info words is documented in info.go.
 //
+// Near-identical kernels share a shader and differ in the specialisation constant
+// of ID 2, their opcode. Work that is longer than a device is wide goes into longer
+// runs per invocation, by Tuning, since starting a work group costs microseconds on
+// a CPU driver. Loops are short: llvmpipe leaves all loops of an invocation after
+// 65535 rounds in total, silently, so blocks are written out in the shaders and
+// planners refuse what would still take too many rounds, with an error that says
+// what to do instead.
+//
+// What changes from step to step without another shape travels outside the info,
+// which is a key to caches: seeds and learning rates as push constants, positions,
+// tokens and step counts in small int32 tensors that kernels write as well as read,
+// so that one recorded graph serves every step.
+//
+// # Kernels of one's own
+//
+// Elementwise makes a kernel of a shader that works element by element, without a
+// planner; NewKernel takes any shader with a Planner, which InfoWriter helps to
+// write. Package wgsl compiles WGSL in process.
+//
 // # Concurrency, ownership, errors
 //
 // Kernels and modules are immutable and may be shared. A Plan belongs to its

@@ -33,7 +33,7 @@ func envOf(k *shaders.Kernel, d shaders.MaxWorkgroup) shaders.Env {
 // reference says, on any device and through any folding.
 func TestPlansGiveTheReferenceResult(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	cases := ref.Cases(rng, 50)
+	cases := append(ref.Edges(rng), ref.Cases(rng, 50)...)
 	var p shaders.Plan
 	for i, c := range cases {
 		if bodies[c.Kernel] == nil || c.Operands != nil && c.Operands[0].Len() > 1<<20 {
@@ -108,7 +108,7 @@ func TestEqualWorkHasEqualWords(t *testing.T) {
 
 func TestWarmPlansAllocateNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for _, c := range ref.Cases(rng, 2) {
+	for _, c := range append(ref.Edges(rng), ref.Cases(rng, 2)...) {
 		env := envOf(c.Kernel, devices[1])
 		var p shaders.Plan
 		require.NoError(t, c.Kernel.Plan(env, c.Operands, &p))

@@ -74,7 +74,7 @@ func right(c ref.Case) []uint32 {
 func TestCheckCanFail(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	stray := 0
-	for _, c := range ref.Cases(rng, 20) {
+	for _, c := range append(ref.Edges(rng), ref.Cases(rng, 20)...) {
 		require.NoError(t, c.Kernel.Err())
 		if c.Out < 0 {
 			continue
