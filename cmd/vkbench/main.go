@@ -26,6 +26,7 @@ type commands struct {
 	Devices devicesCommand `cmd:"" help:"List the devices, what they offer, and which one would be taken."`
 	Compare compareCommand `cmd:"" help:"Say what became of the figures of one JSON report in another."`
 	Report  reportCommand  `cmd:"" help:"Make one HTML page of JSON reports, with plots."`
+	Doctor  doctorCommand  `cmd:"" help:"Find out why there is no Vulkan device, or not the right one, and what to do."`
 	Worker  workerCommand  `cmd:"" hidden:"" help:"Measure in a process that was set up for it; started by run."`
 }
 
@@ -40,7 +41,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	var c commands
 	parser, err := kong.New(&c,
 		kong.Name("vkbench"),
-		kong.Description("Measures what the library costs: a launch rebuilt, cached and replayed, beside the same commands in plain C."),
+		kong.Description("Measures what computing with Vulkan costs on this machine: launches rebuilt, cached and replayed beside plain C, memory, kernels, and what the device can do at best. Without a command it runs the whole suite."),
 		kong.Writers(out, errOut),
 	)
 	if err != nil {

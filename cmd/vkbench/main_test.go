@@ -78,7 +78,7 @@ func TestDriverScripts(t *testing.T) {
 }
 
 // status runs a command and compares its exit status, which testscript's exec does not
-// tell: status 2 vkbench --bogus.
+// tell: status 2 vkbench --bogus. Any status will do with: status any vkbench.
 func status(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status CODE COMMAND…")
@@ -93,7 +93,7 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	default:
 		ts.Fatalf("%v", err)
 	}
-	if fmt.Sprint(code) != args[0] {
+	if fmt.Sprint(code) != args[0] && args[0] != "any" {
 		ts.Fatalf("exit status %d, want %s", code, args[0])
 	}
 }

@@ -15,8 +15,8 @@ import (
 type runCommand struct {
 	deviceFlags
 	Workloads []string      `arg:"" optional:"" name:"workload" help:"Workloads to run; none: all."`
-	Count     int           `default:"20" help:"Least number of samples of each figure." placeholder:"N"`
-	Time      time.Duration `default:"6s" help:"How long to measure each workload, if that gives more samples."`
+	Count     *int          `help:"Least number of samples of each figure. Without it: 20, or fewer where they would take longer than three times --time." placeholder:"N"`
+	Time      time.Duration `default:"3s" help:"How long to measure each workload, if that gives more samples."`
 	Checked   bool          `name:"validate" help:"Run under the validation layer. Its messages fail the run, and the figures are not comparable with others."`
 	Map       string        `help:"With workload pool: draw its pages as SVG." placeholder:"FILE" type:"path"`
 	Format    string        `enum:"table,json,csv,markdown,bench,prom" default:"table" help:"table, json, csv, markdown, bench (for benchstat) or prom (a text file for node-exporter)."`
@@ -36,8 +36,8 @@ func (c *runCommand) Validate() error {
 			return fmt.Errorf("workload %q was given twice", name)
 		}
 	}
-	if c.Count < 1 || c.Count > bench.MaxRounds {
-		return fmt.Errorf("--count %d: want 1 to %d", c.Count, bench.MaxRounds)
+	if c.Count != nil && (*c.Count < 1 || *c.Count > bench.MaxRounds) {
+		return fmt.Errorf("--count %d: want 1 to %d", *c.Count, bench.MaxRounds)
 	}
 	if c.Map != "" && len(c.Workloads) > 0 && !slices.Contains(c.Workloads, "pool") {
 		return errors.New("--map draws the pages of workload pool, which is not among those to run")
@@ -74,7 +74,7 @@ func (c *runCommand) Run(s *streams, ctx *runContext) error {
 	var outcomes []outcome
 	for i, name := range selected {
 		j := job{name: name, device: device, validate: c.Checked, errOut: s.err, picture: c.Map, step: i, steps: len(selected),
-			measure: bench.Options{Rounds: c.Count, Time: c.Time},
+			measure: c.samples(),
 			say:     func(t string, part float64) { s.progress.step(i, len(selected), name, t, part) }}
 		out, err := find(name).run(ctx, j)
 		if err != nil {
@@ -97,6 +97,14 @@ func (c *runCommand) Run(s *streams, ctx *runContext) error {
 		}
 		return report.Write(w, bench.Format(c.Format))
 	})
+}
+
+// samples says how many are taken.
+func (c *runCommand) samples() bench.Options {
+	if c.Count != nil {
+		return bench.Options{Rounds: *c.Count, Time: c.Time}
+	}
+	return bench.Options{Rounds: 20, Time: c.Time, Limit: 3 * c.Time}
 }
 
 func environment(d *vk.DeviceInfo) bench.Environment {

@@ -26,6 +26,7 @@ type order struct {
 	Validate bool          `json:"validate"`
 	Rounds   int           `json:"rounds"`
 	Time     time.Duration `json:"time"`
+	Limit    time.Duration `json:"limit"`
 	// Step of Steps is the workload's place in the run, for the progress.
 	Step  int `json:"step"`
 	Steps int `json:"steps"`
@@ -56,7 +57,7 @@ func (workerCommand) Run(s *streams, ctx *runContext) error {
 	}()
 	j := job{name: o.Workload, device: vk.DeviceInfo{Index: o.Device, Name: o.Name}, validate: o.Validate,
 		say:     func(t string, part float64) { s.progress.step(o.Step, o.Steps, o.Workload, t, part) },
-		measure: bench.Options{Rounds: o.Rounds, Time: o.Time}}
+		measure: bench.Options{Rounds: o.Rounds, Time: o.Time, Limit: o.Limit}}
 	var a answer
 	pinned, err := pin()
 	if err == nil {
@@ -96,7 +97,7 @@ func startWorker(ctx context.Context, j job, settings []string) (out outcome, er
 	}
 	stop := context.AfterFunc(ctx, func() { in.Close() })
 	defer stop()
-	sent := json.NewEncoder(in).Encode(order{Workload: j.name, Device: j.device.Index, Name: j.device.Name, Validate: j.validate, Rounds: j.measure.Rounds, Time: j.measure.Time, Step: j.step, Steps: j.steps})
+	sent := json.NewEncoder(in).Encode(order{Workload: j.name, Device: j.device.Index, Name: j.device.Name, Validate: j.validate, Rounds: j.measure.Rounds, Time: j.measure.Time, Limit: j.measure.Limit, Step: j.step, Steps: j.steps})
 	failed := c.Wait()
 	if ctx.Err() != nil {
 		return out, bench.ErrInterrupted

@@ -26,6 +26,9 @@ type Options struct {
 	Rounds int
 	// Time is how long to go on for more. The round under way is always finished.
 	Time time.Duration
+	// Limit ends the measurement early where the rounds would take longer than this, after
+	// FewRounds of them at least; 0 is no limit.
+	Limit time.Duration
 	// Shot is the least duration of a sample; shots are repeated to reach it. 0 is
 	// DefaultShot.
 	Shot time.Duration
@@ -46,6 +49,8 @@ type Progress struct {
 const (
 	// DefaultShot is long against the clock's resolution and the crossing into C.
 	DefaultShot = 500 * time.Microsecond
+	// FewRounds is how many samples there are at least where time is short.
+	FewRounds = 5
 	// MaxRounds bounds the samples, which are all kept and written down.
 	MaxRounds = 1000
 
@@ -79,6 +84,9 @@ func Measure(ctx context.Context, groups []Group, o Options) ([][]Samples, error
 	for round := 0; round < MaxRounds; round++ {
 		elapsed := time.Since(start)
 		if round >= o.Rounds && elapsed >= o.Time {
+			break
+		}
+		if o.Limit > 0 && round >= min(FewRounds, o.Rounds) && elapsed >= o.Limit {
 			break
 		}
 		if o.Progress != nil {

@@ -119,3 +119,16 @@ func TestMeasureRefusesTooMany(t *testing.T) {
 	_, err := bench.Measure(context.Background(), nil, bench.Options{Rounds: bench.MaxRounds + 1})
 	require.Error(t, err)
 }
+
+func TestMeasureKeepsToItsLimit(t *testing.T) {
+	groups := []bench.Group{{Cases: []bench.Case{{Run: spin(4*time.Millisecond, nil)}}}}
+	o := bench.Options{Rounds: 500, Time: time.Hour, Limit: time.Millisecond, Shot: time.Nanosecond}
+	samples, err := bench.Measure(context.Background(), groups, o)
+	require.NoError(t, err)
+	require.Len(t, samples[0][0], bench.FewRounds)
+	o.Rounds, o.Limit = 2, time.Hour
+	o.Time = 0
+	samples, err = bench.Measure(context.Background(), groups, o)
+	require.NoError(t, err)
+	require.Len(t, samples[0][0], 2)
+}
