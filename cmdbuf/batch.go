@@ -64,7 +64,7 @@ func (b *boundState) bind(c *vk.Commands, p *program, set uint64, offset uint32)
 func (h *hazards) next(list []binding) (barrier bool) {
 	for i := range list {
 		b := &list[i]
-		if h.conflict(b.bufferID, b.offset, b.offset+b.size, b.access) {
+		if lo, hi, access := b.touches(); h.conflict(b.bufferID, lo, hi, access) {
 			h.clear()
 			barrier = true
 			break
@@ -72,7 +72,8 @@ func (h *hazards) next(list []binding) (barrier bool) {
 	}
 	for i := range list {
 		b := &list[i]
-		h.note(b.bufferID, b.offset, b.offset+b.size, b.access)
+		lo, hi, access := b.touches()
+		h.note(b.bufferID, lo, hi, access)
 	}
 	return barrier
 }

@@ -159,8 +159,8 @@ func (c *Capture) launch(k *shaders.Kernel, grid *binding, args []Arg) error {
 			return fmt.Errorf("cmdbuf: launch %s: info buffer: %w", k.Name, err)
 		}
 		o.offset = l.info.offset
-		if private {
-			l.info.slice.Release() // the graph has one of its own now
+		if !l.info.kept {
+			l.info.slice.Release() // the graph has a reference of its own now
 		}
 	}
 	if err := c.addOperands(k, l, &o); err != nil {
@@ -210,7 +210,7 @@ func (c *Capture) privateInfo(l *launch, o *op) error {
 	o.words = append([]uint64(nil), l.plan.Info...)
 	const room = 64 // words: eight tensors of rank seven
 	padded := append(append(make([]uint64, 0, max(room, len(o.words))), o.words...), make([]uint64, max(0, room-len(o.words)))...)
-	slice, err := c.stream.newInfo(padded)
+	slice, err := c.stream.newInfo(l.program, padded)
 	if err != nil {
 		return fmt.Errorf("cmdbuf: launch %s: info buffer: %w", l.program.kernel.Name, err)
 	}

@@ -24,6 +24,9 @@ var (
 	ErrShape = errors.New("shape does not fit")
 	// ErrUnsupported: the device lacks what a shader needs.
 	ErrUnsupported = errors.New("not supported by the device")
+	// ErrUntrusted: a kernel that is not built in, on a device opened with
+	// vk.Options.Untrusted, could reach memory that it was not given.
+	ErrUntrusted = errors.New("not for an untrusted kernel")
 )
 
 var (

@@ -67,8 +67,10 @@ func (g *Graph) Explain() Explanation {
 // hazards appends those between two operations, one for each kind and pair of ranges.
 func (o *ops) hazards(list []Hazard, producer, consumer int) []Hazard {
 	for _, a := range o.accessesOf(&o.list[producer]) {
+		fromA, toA, accessA := a.touches()
 		for _, b := range o.accessesOf(&o.list[consumer]) {
-			lo, hi := max(a.offset, b.offset), min(a.offset+a.size, b.offset+b.size)
+			fromB, toB, accessB := b.touches()
+			lo, hi := max(fromA, fromB), min(toA, toB)
 			if a.bufferID != b.bufferID || lo >= hi {
 				continue
 			}
@@ -79,9 +81,9 @@ func (o *ops) hazards(list []Hazard, producer, consumer int) []Hazard {
 					list = append(list, h)
 				}
 			}
-			add(a.access&shaders.Write != 0 && b.access&shaders.Read != 0, ReadAfterWrite)
-			add(a.access&shaders.Write != 0 && b.access&shaders.Write != 0, WriteAfterWrite)
-			add(a.access&shaders.Read != 0 && b.access&shaders.Write != 0, WriteAfterRead)
+			add(accessA&shaders.Write != 0 && accessB&shaders.Read != 0, ReadAfterWrite)
+			add(accessA&shaders.Write != 0 && accessB&shaders.Write != 0, WriteAfterWrite)
+			add(accessA&shaders.Read != 0 && accessB&shaders.Write != 0, WriteAfterRead)
 		}
 	}
 	return list

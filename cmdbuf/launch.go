@@ -20,6 +20,7 @@ type binding struct {
 	offset, size uint64
 	number       uint32 // of the descriptor
 	param        int32  // index of the argument
+	reach        uint64 // of an untrusted kernel: it may do anything to this many bytes of the buffer, from its start
 	access       shaders.Access
 }
 
@@ -115,7 +116,7 @@ func (s *Stream) finish(l *launch) error {
 			}
 		}
 	}
-	return nil
+	return l.checkAlone()
 }
 
 // addTensor appends operand i and, if the kernel has such a parameter, its binding. What
@@ -242,11 +243,18 @@ func (s *Stream) lookupInfo(l *launch, cache infoCache) error {
 	if !l.program.info {
 		return nil
 	}
+	if l.program.ownInfo {
+		slice, err := s.newInfo(l.program, l.plan.Info)
+		if err != nil {
+			return fmt.Errorf("cmdbuf: launch %s: info buffer: %w", l.program.kernel.Name, err)
+		}
+		return l.refer(s, slice)
+	}
 	slice, hit, miss := cache.Lookup(l.plan.Info)
 	l.info.kept = true
 	if !hit {
 		var err error
-		if slice, err = s.newInfo(l.plan.Info); err != nil {
+		if slice, err = s.newInfo(l.program, l.plan.Info); err != nil {
 			return fmt.Errorf("cmdbuf: launch %s: info buffer: %w", l.program.kernel.Name, err)
 		}
 		if miss.Wanted() {
@@ -310,9 +318,13 @@ func (l *launch) dropInfo() {
 }
 
 // newInfo allocates a slot of the info pool and writes the words.
-func (s *Stream) newInfo(words []uint64) (pool.Slice, error) {
+func (s *Stream) newInfo(p *program, words []uint64) (slice pool.Slice, err error) {
 	size := uint64(len(words)) * 8
-	slice, err := s.pools.AllocInfo(size)
+	if p.ownInfo {
+		slice, err = s.ownInfo(p, size)
+	} else {
+		slice, err = s.pools.AllocInfo(size)
+	}
 	if err != nil {
 		return slice, err
 	}

@@ -192,13 +192,13 @@ func (g *Graph) checkTensor(p *parameter, v *view) error {
 	for i := range g.ops.list {
 		o := &g.ops.list[i]
 		for _, b := range g.ops.accessesOf(o) {
-			if b.bufferID != v.bufferID || b.offset >= v.offset+v.size || v.offset >= b.offset+b.size {
+			if lo, hi, _ := b.touches(); b.bufferID != v.bufferID || lo >= v.offset+v.size || v.offset >= hi {
 				continue
 			}
 			if own := b.param >= 0 && o.kind == opLaunch && g.ops.operands[o.args.from+b.param].slice == p.slice; own {
 				continue
 			}
-			if written || b.access&shaders.Write != 0 {
+			if _, _, access := b.touches(); written || access&shaders.Write != 0 {
 				return fmt.Errorf("%w: operation %d (%s) uses the same memory, and was recorded without a barrier for that", ErrOverlap, i, o.name())
 			}
 		}
@@ -277,7 +277,7 @@ func (g *Graph) replan(p *parameter) (err error) {
 		if o.info >= 0 {
 			slot := g.ops.slices[o.info]
 			if uint64(len(c.words))*8 > slot.Size() {
-				if c.slot, err = s.newInfo(c.words); err != nil {
+				if c.slot, err = s.newInfo(o.program, c.words); err != nil {
 					return err
 				}
 				slot = c.slot

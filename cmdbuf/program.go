@@ -2,6 +2,7 @@ package cmdbuf
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"vkcompute/shaders"
@@ -21,7 +22,11 @@ type program struct {
 	set      bool                     // the shader has bindings at all
 	storage  uint32
 	dynamic  uint32
-	refs     atomic.Int32
+	// On a device for untrusted shaders, of a kernel that is not built in.
+	ownInfo bool   // infos are not shared
+	alone   bool   // nothing on its buffers is anybody else's
+	device  string // for messages
+	refs    atomic.Int32
 }
 
 var programIDs atomic.Uint64
@@ -72,13 +77,26 @@ func compile(d *vk.Device, k *shaders.Kernel, addresses bool) (*program, error) 
 	if c, missing := missingCapability(k.Module, &deviceInfo.Features); missing {
 		return nil, &CapabilityError{Kernel: k.Name, Capability: c.String(), Device: deviceInfo.Name}
 	}
+	confined := untrusted(d, k)
+	if confined {
+		if err := confinable(k.Module); err != nil {
+			return nil, fmt.Errorf("cmdbuf: launch %s: %w", k.Name, err)
+		}
+		addresses = false
+	}
 	limits := d.Limits()
+	var tuning shaders.Tuning
+	if deviceInfo.Type == vk.CPU {
+		tuning = shaders.CPUTuning(runtime.NumCPU())
+	}
 	constants, workgroup := k.Spec(shaders.MaxWorkgroup{
 		Invocations: uint32(limits.MaxWorkgroupInvocations),
 		Size:        limits.MaxWorkgroupSize,
 		SharedBytes: uint32(limits.MaxSharedMemory),
+		Tuning:      tuning,
 	})
-	p := &program{id: programIDs.Add(1), kernel: k, env: shaders.Env{WorkgroupSize: workgroup}}
+	p := &program{id: programIDs.Add(1), kernel: k, env: shaders.Env{WorkgroupSize: workgroup, Tuning: tuning},
+		ownInfo: confined, alone: confined && d.Robustness() == vk.RobustBuffer, device: deviceInfo.Name}
 	spec := vk.PipelineSpec{
 		Code: k.Module.Words, Entry: k.Entry, PushSize: uint32(k.Module.PushSize), Workgroup: workgroup, Name: k.Name,
 		SharedMemory: uint32(k.Module.SharedBytes),

@@ -28,12 +28,13 @@ func (o *ops) reorder() {
 	for i := range o.list {
 		level := int32(0)
 		accesses := o.accessesOf(&o.list[i])
-		for _, a := range accesses {
-			if m := byBuffer[a.bufferID]; m != nil {
-				level = max(level, m.after(a))
+		for n := range accesses {
+			if m := byBuffer[accesses[n].bufferID]; m != nil {
+				level = max(level, m.after(&accesses[n]))
 			}
 		}
-		for _, a := range accesses {
+		for n := range accesses {
+			a := &accesses[n]
 			m := byBuffer[a.bufferID]
 			if m == nil {
 				m = &levelMap{}
@@ -85,12 +86,13 @@ func (m *levelMap) at(x uint64) int {
 }
 
 // after is the first level at which an access may run.
-func (m *levelMap) after(a binding) int32 {
+func (m *levelMap) after(a *binding) int32 {
 	level := int32(0)
-	for i := m.at(a.offset); i < len(m.spans) && m.spans[i].lo < a.offset+a.size; i++ {
+	lo, hi, access := a.touches()
+	for i := m.at(lo); i < len(m.spans) && m.spans[i].lo < hi; i++ {
 		s := &m.spans[i]
 		level = max(level, s.wrote+1)
-		if a.access&shaders.Write != 0 {
+		if access&shaders.Write != 0 {
 			level = max(level, s.readAt+1)
 		}
 	}
@@ -98,8 +100,8 @@ func (m *levelMap) after(a binding) int32 {
 }
 
 // note records an access at a level.
-func (m *levelMap) note(a binding, level int32) {
-	lo, hi := a.offset, a.offset+a.size
+func (m *levelMap) note(a *binding, level int32) {
+	lo, hi, access := a.touches()
 	if lo >= hi {
 		return
 	}
@@ -115,11 +117,11 @@ func (m *levelMap) note(a binding, level int32) {
 			m.spans = slices.Insert(m.spans, i, levelSpan{at, end, -1, -1})
 		}
 		s := &m.spans[i]
-		if a.access&shaders.Write != 0 {
+		if access&shaders.Write != 0 {
 			// Whoever comes later depends on this write, and through it on all before.
 			s.wrote, s.readAt = level, -1
 		}
-		if a.access&shaders.Read != 0 {
+		if access&shaders.Read != 0 {
 			s.readAt = max(s.readAt, level)
 		}
 		at = s.hi

@@ -30,6 +30,12 @@ type Options struct {
 	// next, one file for each device and driver. Empty: they are not kept. A file that is
 	// damaged or of another driver is ignored, which the Logger is told.
 	PipelineCache string
+	// Untrusted confines shaders that the library does not know: an access beyond the end of
+	// a binding reaches no other data, as Device.Robustness says in detail. It costs something
+	// on every access of every shader, and protects memory alone: a shader that never ends
+	// still takes the device with it, and a module should have passed spirv-val before.
+	// ErrUnsupported where the device cannot.
+	Untrusted bool
 	// Logger receives warnings: a CPU device chosen for want of another, messages of
 	// the driver. Nil: nothing is logged.
 	Logger *slog.Logger
@@ -44,6 +50,7 @@ type Device struct {
 	info   DeviceInfo
 	why    string
 	family int
+	robust Robustness
 	logger *slog.Logger
 
 	queueMu sync.Mutex // queues are externally synchronised
@@ -104,8 +111,17 @@ func open(in *instance, o Options, logger *slog.Logger) (*Device, error) {
 	if info.Features.MemoryBudget {
 		extensions = append(extensions, memoryBudget)
 	}
+	robust := NotRobust
+	if o.Untrusted {
+		if robust, err = info.robustness(); err != nil {
+			return nil, err
+		}
+		if robust == RobustBinding {
+			extensions = append(extensions, robustness2)
+		}
+	}
 	family := info.computeFamily()
-	c, missing, r := in.c.NewDevice(info.physical, uint32(family), 1, extensions, enable(info.Features))
+	c, missing, r := in.c.NewDevice(info.physical, uint32(family), 1, extensions, enable(info.Features, robust))
 	if r < 0 {
 		detail := fmt.Sprintf("device %q", info.Name)
 		if missing != "" {
@@ -113,7 +129,7 @@ func open(in *instance, o Options, logger *slog.Logger) (*Device, error) {
 		}
 		return nil, &Error{Call: "vkCreateDevice", Result: r, Detail: detail}
 	}
-	d := &Device{in: in, c: c, device: handle[vulkan.Device](c.Handle()), info: info, why: why + from, family: family, logger: logger}
+	d := &Device{in: in, c: c, device: handle[vulkan.Device](c.Handle()), info: info, why: why + from, family: family, robust: robust, logger: logger}
 	d.memory.init(d)
 	var queue vulkan.Queue
 	vulkan.GetDeviceQueue(d.device, uint32(family), 0, &queue)
@@ -124,9 +140,9 @@ func open(in *instance, o Options, logger *slog.Logger) (*Device, error) {
 	return d, nil
 }
 
-// enable turns on what shaders and the library can use. Robust access is left off: it
-// costs on every access, and the library checks ranges before a launch.
-func enable(f Features) abi.Enable {
+// enable turns on what shaders and the library can use. Robust access is left off unless
+// it was asked for: it costs on every access, and the library checks ranges before a launch.
+func enable(f Features, robust Robustness) abi.Enable {
 	var e abi.Enable
 	for _, b := range []struct {
 		on  bool
@@ -135,6 +151,7 @@ func enable(f Features) abi.Enable {
 		{f.Float64, abi.EnableFloat64}, {f.Float16, abi.EnableFloat16}, {f.Int64, abi.EnableInt64}, {f.Int16, abi.EnableInt16},
 		{f.Int8, abi.EnableInt8}, {f.Storage16, abi.EnableStorage16}, {f.Storage8, abi.EnableStorage8},
 		{f.DeviceAddress, abi.EnableAddress}, {f.HostQueryReset, abi.EnableHostQueryReset},
+		{robust == RobustBuffer, abi.EnableRobust}, {robust == RobustBinding, abi.EnableRobust2},
 	} {
 		if b.on {
 			e |= b.bit

@@ -142,3 +142,8 @@ func BarePipeline(d *Device, s PipelineSpec) error {
 	vulkan.DestroyDescriptorSetLayout(d.device, handle[vulkan.DescriptorSetLayout](set), nil)
 	return d.result(min(r1, r2, r3, r4), "a bare pipeline", "")
 }
+
+// BestRobustness is what Options.Untrusted would get on a made-up device.
+func BestRobustness(f Features) (Robustness, error) {
+	return (&DeviceInfo{Name: "test", Features: f}).robustness()
+}
