@@ -200,8 +200,11 @@ func TestStrayWritesReachNobody(t *testing.T) {
 			check := func() {
 				t.Helper()
 				require.Empty(t, list.damaged(t, s, 4))
+				// What was there before must not stand for a result.
+				require.NoError(t, sum.Write(make([]float32, 3)))
 				require.NoError(t, total(s))
 				require.Equal(t, []float32{5, 7, 9}, read(t, sum))
+				require.NoError(t, sum.Write(make([]float32, 3)))
 				require.NoError(t, g.Replay())
 				require.Equal(t, []float32{5, 7, 9}, read(t, sum))
 				require.NoError(t, s.Validate())
