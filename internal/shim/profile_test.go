@@ -1,6 +1,8 @@
 package shim_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -97,4 +99,17 @@ func TestNoFunctionIsMissed(t *testing.T) {
 		require.True(t, shim.Wraps(f), f)
 	}
 	require.False(t, shim.Wraps("vkCmdDraw"))
+}
+
+// scripts/test names the profiles it runs the suite on.
+func TestTheScriptKnowsEveryProfile(t *testing.T) {
+	script, err := os.ReadFile("../../scripts/test")
+	require.NoError(t, err)
+	var names []string
+	for _, p := range shim.Profiles() {
+		if p.Name != shim.Plain {
+			names = append(names, p.Name)
+		}
+	}
+	require.Contains(t, string(script), "profiles='"+strings.Join(names, " ")+"'")
 }

@@ -201,9 +201,10 @@ func TestEverySettingIsInTheEnvironmentAndTheFile(t *testing.T) {
 func TestPrepareWithoutOracleNeedsNoLayer(t *testing.T) {
 	root := tree(t, map[string]string{lvpFile: "{}"})
 	refuse := func(string) (layerFacts, error) { return layerFacts{}, errors.New("asked") }
-	e, err := prepare(root, t.TempDir(), vars(varNoOracle, "1"), refuse)
+	e, err := prepare(root, t.TempDir(), vars(varNoOracle, "1", varProfile, "tiny"), refuse)
 	require.NoError(t, err)
 	require.False(t, e.Oracle)
+	require.Equal(t, "tiny", e.Profile)
 
 	_, err = prepare(root, t.TempDir(), vars(varNoOracle, "0"), refuse)
 	require.ErrorIs(t, err, ErrNoLayer)
