@@ -5,13 +5,49 @@ import (
 	"os"
 	"strings"
 
+	"vkcompute/internal/shim"
 	"vkcompute/vk"
 )
 
 // deviceFlags select what to run on.
 type deviceFlags struct {
-	Device string `help:"Device to take: an index of 'vkbench devices', a name or part of one, a UUID, or discrete, integrated, virtual, cpu." placeholder:"N|NAME|UUID"`
-	Driver string `help:"Manifest (ICD file) of the driver to use instead of those installed." placeholder:"PATH" type:"path"`
+	Device  string `help:"Device to take: an index of 'vkbench devices', a name or part of one, a UUID, or discrete, integrated, virtual, cpu." placeholder:"N|NAME|UUID"`
+	Driver  string `help:"Manifest (ICD file) of the driver to use instead of those installed." placeholder:"PATH" type:"path"`
+	Profile string `help:"Emulate a device on the driver: discrete, rebar-256, noncoherent, tiny, budget, bare. What the device would not allow fails the run." placeholder:"NAME"`
+
+	emulated *shim.Driver // of the profile
+}
+
+// check refuses what is bad usage.
+func (f *deviceFlags) check() error {
+	if f.Profile == "" {
+		return nil
+	}
+	if _, err := shim.ProfileNamed(f.Profile); err != nil {
+		var known []string
+		for _, p := range shim.Profiles() {
+			known = append(known, p.Name)
+		}
+		return fmt.Errorf("--profile %q: want %s", f.Profile, strings.Join(known, ", "))
+	}
+	return nil
+}
+
+// emulate makes every device from here on one of the profile's.
+func (f *deviceFlags) emulate() error {
+	if f.Profile == "" || f.emulated != nil {
+		return nil
+	}
+	if err := shim.Install(); err != nil {
+		return fmt.Errorf("--profile: %w", err)
+	}
+	d, err := shim.New(f.Profile)
+	if err != nil {
+		return fmt.Errorf("--profile: %w", err)
+	}
+	d.Use() // for good: the process has no other device
+	f.emulated = d
+	return nil
 }
 
 // useDriver makes the loader take the driver asked for. It must come before the first
@@ -39,6 +75,9 @@ func (f *deviceFlags) useDriver() error {
 // choose lists the devices and finds the one to take.
 func (f *deviceFlags) choose() (list []vk.DeviceInfo, chosen vk.DeviceInfo, why string, err error) {
 	if err = f.useDriver(); err != nil {
+		return nil, chosen, "", err
+	}
+	if err = f.emulate(); err != nil {
 		return nil, chosen, "", err
 	}
 	if list, err = vk.Devices(); err != nil {

@@ -50,6 +50,9 @@ type memoryJSON struct {
 	Flags string `json:"flags"`
 }
 
+// Validate is called by kong.
+func (c *devicesCommand) Validate() error { return c.check() }
+
 func (c *devicesCommand) Run(s *streams) error {
 	o := output{c.Output, s.out}
 	if err := o.check(); err != nil {

@@ -22,12 +22,16 @@ const (
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 type commands struct {
-	Run     runCommand     `cmd:"" default:"withargs" help:"Measure. The default command."`
-	Devices devicesCommand `cmd:"" help:"List the devices, what they offer, and which one would be taken."`
-	Compare compareCommand `cmd:"" help:"Say what became of the figures of one JSON report in another."`
-	Report  reportCommand  `cmd:"" help:"Make one HTML page of JSON reports, with plots."`
-	Doctor  doctorCommand  `cmd:"" help:"Find out why there is no Vulkan device, or not the right one, and what to do."`
-	Worker  workerCommand  `cmd:"" hidden:"" help:"Measure in a process that was set up for it; started by run."`
+	Run        runCommand        `cmd:"" default:"withargs" help:"Measure. The default command."`
+	Devices    devicesCommand    `cmd:"" help:"List the devices, what they offer, and which one would be taken."`
+	Compare    compareCommand    `cmd:"" help:"Say what became of the figures of one JSON report in another."`
+	Report     reportCommand     `cmd:"" help:"Make one HTML page of JSON reports, with plots."`
+	Doctor     doctorCommand     `cmd:"" help:"Find out why there is no Vulkan device, or not the right one, and what to do."`
+	Graph      graphCommand      `cmd:"" help:"Draw the graph that a workload records, with its barriers and their reasons."`
+	Trace      traceCommand      `cmd:"" help:"Write the times of one replay's operations on the device, for chrome://tracing or Perfetto."`
+	Replay     replayCommand     `cmd:"" help:"Replay a saved graph on this device: its time, and a digest of what it writes."`
+	Completion completionCommand `cmd:"" help:"Write a script that completes this program's words in a shell."`
+	Worker     workerCommand     `cmd:"" hidden:"" help:"Measure in a process that was set up for it; started by run."`
 }
 
 // streams are what a command reads and writes.
@@ -58,7 +62,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	// The first interrupt asks; a second one is obeyed by the system.
 	context.AfterFunc(ctx, stop)
 	s := &streams{in: in, out: out, err: errOut, progress: newProgress(errOut)}
-	err = parsed.Run(s, &runContext{ctx})
+	err = parsed.Run(s, &runContext{ctx}, parser.Model)
 	s.progress.clear()
 	switch {
 	case err == nil:

@@ -47,7 +47,7 @@ func params(dir string, variables []string) testscript.Params {
 			e.Vars = append(e.Vars, variables...)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"report": checkReport, "status": status},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"report": checkReport, "status": status, "samedigest": sameDigest},
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "manifest":
@@ -95,6 +95,19 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if fmt.Sprint(code) != args[0] && args[0] != "any" {
 		ts.Fatalf("exit status %d, want %s", code, args[0])
+	}
+}
+
+// sameDigest compares the digests of two answers of replay.
+func sameDigest(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: samedigest FILE FILE")
+	}
+	var a, b replayed
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &a))
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &b))
+	if a.Digest == "" || a.Digest != b.Digest || len(a.Samples) == len(b.Samples) {
+		ts.Fatalf("digests %q and %q, of %d and %d replays", a.Digest, b.Digest, len(a.Samples), len(b.Samples))
 	}
 }
 

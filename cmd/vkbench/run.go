@@ -45,7 +45,7 @@ func (c *runCommand) Validate() error {
 	if c.Time < 0 {
 		return fmt.Errorf("--time %v: want 0 or more", c.Time)
 	}
-	return nil
+	return c.deviceFlags.check()
 }
 
 func (c *runCommand) Run(s *streams, ctx *runContext) error {
@@ -64,8 +64,12 @@ func (c *runCommand) Run(s *streams, ctx *runContext) error {
 		return err
 	}
 	report := &bench.Report{Schema: bench.Schema, Environment: environment(&device)}
+	report.Environment.Profile = c.Profile
 	if device.Type == vk.CPU {
 		report.Warnings = append(report.Warnings, "this device is a CPU: the figures show what library and driver cost, not what a GPU would")
+	}
+	if c.Profile != "" {
+		report.Warnings = append(report.Warnings, "the device is emulated (profile "+c.Profile+"): what stands before the driver costs time of its own")
 	}
 	if c.Checked {
 		report.Warnings = append(report.Warnings, "the validation layer is on: it costs more than what is measured")
@@ -73,7 +77,7 @@ func (c *runCommand) Run(s *streams, ctx *runContext) error {
 	report.Warnings = append(report.Warnings, hostWarnings("/")...)
 	var outcomes []outcome
 	for i, name := range selected {
-		j := job{name: name, device: device, validate: c.Checked, errOut: s.err, picture: c.Map, step: i, steps: len(selected),
+		j := job{name: name, device: device, validate: c.Checked, profile: c.Profile, emulated: c.emulated, errOut: s.err, picture: c.Map, step: i, steps: len(selected),
 			measure: c.samples(),
 			say:     func(t string, part float64) { s.progress.step(i, len(selected), name, t, part) }}
 		out, err := find(name).run(ctx, j)
@@ -169,6 +173,11 @@ func withDevice(j job, f func(*vk.Device) error) (err error) {
 			said = append(said, fmt.Errorf("validation: %v", m))
 		}
 		err = errors.Join(err, errors.Join(said...), d.Close())
+		if j.emulated != nil {
+			for _, v := range j.emulated.Violations() {
+				err = errors.Join(err, fmt.Errorf("the emulated device does not allow: %s", v))
+			}
+		}
 	}()
 	return f(d)
 }

@@ -24,6 +24,7 @@ type order struct {
 	Device   int           `json:"device"`
 	Name     string        `json:"name"`
 	Validate bool          `json:"validate"`
+	Profile  string        `json:"profile"`
 	Rounds   int           `json:"rounds"`
 	Time     time.Duration `json:"time"`
 	Limit    time.Duration `json:"limit"`
@@ -59,8 +60,13 @@ func (workerCommand) Run(s *streams, ctx *runContext) error {
 		say:     func(t string, part float64) { s.progress.step(o.Step, o.Steps, o.Workload, t, part) },
 		measure: bench.Options{Rounds: o.Rounds, Time: o.Time, Limit: o.Limit}}
 	var a answer
+	f := deviceFlags{Profile: o.Profile}
 	pinned, err := pin()
 	if err == nil {
+		err = f.emulate()
+	}
+	if err == nil {
+		j.emulated = f.emulated
 		a.outcome, err = w.here(running, j)
 	}
 	a.Setup = pinned
@@ -97,7 +103,7 @@ func startWorker(ctx context.Context, j job, settings []string) (out outcome, er
 	}
 	stop := context.AfterFunc(ctx, func() { in.Close() })
 	defer stop()
-	sent := json.NewEncoder(in).Encode(order{Workload: j.name, Device: j.device.Index, Name: j.device.Name, Validate: j.validate, Rounds: j.measure.Rounds, Time: j.measure.Time, Limit: j.measure.Limit, Step: j.step, Steps: j.steps})
+	sent := json.NewEncoder(in).Encode(order{Workload: j.name, Device: j.device.Index, Name: j.device.Name, Validate: j.validate, Profile: j.profile, Rounds: j.measure.Rounds, Time: j.measure.Time, Limit: j.measure.Limit, Step: j.step, Steps: j.steps})
 	failed := c.Wait()
 	if ctx.Err() != nil {
 		return out, bench.ErrInterrupted

@@ -9,6 +9,8 @@ import (
 	"vkcompute/cmdbuf"
 	"vkcompute/internal/bench"
 	"vkcompute/internal/bench/suite"
+	"vkcompute/internal/shim"
+	"vkcompute/shaders"
 	"vkcompute/vk"
 )
 
@@ -25,6 +27,8 @@ type workload struct {
 	// record makes a graph of what the workload does, for trace and graph; nil where it
 	// records nothing.
 	record func(ctx context.Context, s *cmdbuf.Stream) (*cmdbuf.Graph, error)
+	// kernels are those of the graph that are not built in, for replay; nil: none.
+	kernels func() ([]*shaders.Kernel, error)
 }
 
 // workloads are in the order in which they run.
@@ -46,6 +50,7 @@ type job struct {
 	device   vk.DeviceInfo
 	validate bool
 	profile  string
+	emulated *shim.Driver // of the profile, in this process; nil: none
 	measure  bench.Options
 	picture  string // where to draw the pool's pages; empty: nowhere
 	say      func(text string, part float64)

@@ -19,5 +19,6 @@ func kernelsWorkload() workload {
 				"(an exp counts as one), whichever is longer; go is the same in plain Go on one core.")
 			return out, err
 		},
+		record: suite.RecordKernels,
 	}
 }

@@ -19,7 +19,7 @@ const defaultPrefix = "default/"
 func launchWorkload() workload {
 	return workload{
 		name: launch.Name, doc: "one launch: everything rebuilt, info cached, recorded and replayed, beside plain C",
-		run: runLaunch, here: launchAll, record: recordChain,
+		run: runLaunch, here: launchAll, record: recordChain, kernels: launch.Kernels,
 	}
 }
 

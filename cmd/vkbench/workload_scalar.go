@@ -10,7 +10,7 @@ import (
 func scalarWorkload() workload {
 	return workload{
 		name: "scalar", doc: "a number that changes at every launch: as info word, with admission, as push constant, as graph parameter",
-		run: runScalar, here: scalarHere,
+		run: runScalar, here: scalarHere, record: suite.RecordScalar,
 	}
 }
 

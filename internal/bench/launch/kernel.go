@@ -52,3 +52,9 @@ func plan(k *shaders.Kernel, workgroup [3]uint32) (*shaders.Plan, error) {
 	}
 	return &p, nil
 }
+
+// Kernels are those of the graph of Record that are not built in.
+func Kernels() ([]*shaders.Kernel, error) {
+	k, err := oneGroup(shaders.Add)
+	return []*shaders.Kernel{k}, err
+}

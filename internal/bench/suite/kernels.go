@@ -122,3 +122,22 @@ func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes)
 	top := bench.NewFigure(kernelsName, "roof/arithmetic", "arithmetic", "GFLOP/s", []float64{operations})
 	return append(list, roof, top), nil
 }
+
+// RecordKernels records a launch of each kernel.
+func RecordKernels(ctx context.Context, s *cmdbuf.Stream) (g *cmdbuf.Graph, err error) {
+	b := &operands{s: s}
+	// The graph keeps the memory.
+	defer func() { err = errors.Join(err, b.close()) }()
+	cases := b.cases(kernelSizesFor(s.Device()))
+	if b.err != nil {
+		return nil, b.err
+	}
+	return s.Capture(ctx, func(c *cmdbuf.Capture) error {
+		for _, k := range cases {
+			if err := c.Launch(k.kernel, k.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

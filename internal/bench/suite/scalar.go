@@ -242,3 +242,26 @@ func (p *program) close() error {
 	}
 	return errors.Join(err, p.stream.Close(context.Background()))
 }
+
+// RecordScalar records a step whose numbers are parameters of the graph.
+func RecordScalar(ctx context.Context, s *cmdbuf.Stream) (g *cmdbuf.Graph, err error) {
+	ways := stepWays()
+	p := &program{way: ways[len(ways)-2], stream: s}
+	// The graph keeps the memory.
+	defer func() {
+		for _, t := range p.fixed {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	for i := range stepLaunches {
+		t, err := cmdbuf.New[float32](s, stepElements)
+		if err != nil {
+			return nil, err
+		}
+		p.fixed = append(p.fixed, t)
+		if i%stepEvery == 0 {
+			p.names[i] = fmt.Sprintf("number %d", i)
+		}
+	}
+	return s.Capture(ctx, func(c *cmdbuf.Capture) error { return p.step(c) })
+}
