@@ -147,3 +147,22 @@ func BarePipeline(d *Device, s PipelineSpec) error {
 func BestRobustness(f Features) (Robustness, error) {
 	return (&DeviceInfo{Name: "test", Features: f}).robustness()
 }
+
+// Fold is what becomes of what drivers list; models are the vendor's numbers.
+func Fold(list []DeviceInfo, models ...uint32) []DeviceInfo {
+	for i, m := range models {
+		list[i].deviceID = m
+	}
+	return fold(list)
+}
+
+// CountPhysical is how many devices the drivers list, the same one twice perhaps.
+func CountPhysical() (int, error) {
+	in, err := newInstance(ValidationOff, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer in.close()
+	list, _ := in.c.Physicals()
+	return len(list), nil
+}

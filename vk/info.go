@@ -66,6 +66,7 @@ type DeviceInfo struct {
 	Refused string
 
 	physical   uint64
+	deviceID   uint32 // the vendor's number of the model
 	extensions []string
 }
 
@@ -173,7 +174,7 @@ func newInfo(index int, physical uint64, p *abi.Physical, extensions []string) D
 	i := DeviceInfo{
 		Index: index, Name: p.Name, Type: DeviceType(p.Type), API: Version(p.APIVersion), Driver: driver, DriverRaw: p.DriverVersion,
 		VendorID: p.Vendor, UUID: p.UUID, DriverUUID: p.DriverUUID, CacheUUID: p.PipelineCacheUUID,
-		physical: physical, extensions: extensions,
+		physical: physical, deviceID: p.Device, extensions: extensions,
 		Limits: Limits{
 			MaxStorageBufferRange: uint64(p.MaxStorageBufferRange), MaxPushConstantsSize: uint64(p.MaxPushConstants),
 			MaxMemoryAllocationCount: uint64(p.MaxAllocations), MaxMemoryAllocationSize: p.MaxMemoryAllocation,
@@ -245,14 +246,31 @@ func (in *instance) devices() ([]DeviceInfo, error) {
 		if r < 0 {
 			return nil, &Error{Call: "vkEnumerateDeviceExtensionProperties", Result: r}
 		}
-		info := newInfo(len(list), physical, in.c.Query(physical, slices.Contains(extensions, robustness2)), extensions)
-		// One GPU can be reached through two drivers or listed twice by one.
-		if info.UUID != (UUID{}) && slices.ContainsFunc(list, func(o DeviceInfo) bool { return o.UUID == info.UUID && o.Name == info.Name }) {
-			continue
-		}
-		list = append(list, info)
+		list = append(list, newInfo(0, physical, in.c.Query(physical, slices.Contains(extensions, robustness2)), extensions))
 	}
-	return list, nil
+	return fold(list), nil
+}
+
+// fold leaves each device once: a GPU can be reached through two drivers, which may give it
+// different names, or be listed twice by one. The first that can be used stays. Drivers
+// exist that give every device the same UUID, so the hardware must be the same too.
+func fold(list []DeviceInfo) []DeviceInfo {
+	var once []DeviceInfo
+	for _, d := range list {
+		i := slices.IndexFunc(once, func(o DeviceInfo) bool {
+			return d.UUID != UUID{} && o.UUID == d.UUID && o.VendorID == d.VendorID && o.deviceID == d.deviceID
+		})
+		switch {
+		case i < 0:
+			once = append(once, d)
+		case once[i].Refused != "" && d.Refused == "":
+			once[i] = d
+		}
+	}
+	for i := range once {
+		once[i].Index = i
+	}
+	return once
 }
 
 // Devices lists the physical devices in the driver's order, those the library refuses
