@@ -138,7 +138,7 @@ func (s *Stream) LaunchIndirect(k *shaders.Kernel, grid *Tensor[uint32], args ..
 	s.next.grid = b
 	l, err := s.prepare(k, args)
 	s.next.grid = binding{}
-	if err != nil {
+	if err != nil || l.empty() {
 		return err
 	}
 	return s.enqueue(l)

@@ -40,10 +40,12 @@ type launch struct {
 	set      *cachedSet // the last one
 }
 
-// empty tells that there is nothing to do: the grid has no groups.
-func (l *launch) empty() bool {
-	return l.indirect.buffer == 0 && (l.groups[0] == 0 || l.groups[1] == 0 || l.groups[2] == 0)
-}
+// empty tells that there is nothing to do: the grid that the arguments call for has no
+// groups. Such a launch has no info either, so it must not run even if the device reads
+// its grid from a buffer.
+func (l *launch) empty() bool { return noGroups(l.groups) }
+
+func noGroups(g [3]uint32) bool { return g[0] == 0 || g[1] == 0 || g[2] == 0 }
 
 // prepare checks a launch and works it out into s.next, short of the info, without
 // changing anything else. Every error a caller can cause comes from here.

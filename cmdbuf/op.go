@@ -149,6 +149,9 @@ func (o *ops) encode(c *vk.Commands, bound *boundState, p *op, sets []uint64) {
 		c.Fill(a[0].buffer, a[0].offset, a[0].size, p.value)
 		return
 	}
+	if noGroups(p.groups) {
+		return
+	}
 	set := uint64(0)
 	if p.set >= 0 {
 		set = sets[p.set]

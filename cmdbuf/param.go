@@ -312,9 +312,11 @@ func (g *Graph) change(p *parameter, c *change) {
 			g.dirty = append(g.dirty, c.op)
 		}
 	}
-	if o.groups != c.groups && !o.indirect {
-		o.groups, again = c.groups, true
+	// An indirect launch has its grid elsewhere, and these say only whether it runs at all.
+	if o.groups != c.groups && (!o.indirect || noGroups(o.groups) != noGroups(c.groups)) {
+		again = true
 	}
+	o.groups = c.groups
 	if push := g.ops.push[o.push.from:o.push.to]; len(c.push) == len(push) && !slices.Equal(push, c.push) {
 		copy(push, c.push)
 		again = true
