@@ -93,14 +93,15 @@ type rig struct {
 // size is what exists for one number of launches. Streams are not shared between sizes: a
 // small batch would be billed for taking apart the large one recorded before it.
 type size struct {
-	n          int
-	ours       [modes]*library
-	nopOurs    *library
-	graph, nop *cmdbuf.Graph
-	batch      *cfloor.Floor // chains with the barriers of a batch, and of a graph
-	recorded   *cfloor.Floor
-	nopChain   *cfloor.Floor
-	barriers   [modes]int // in one submission, of the library
+	n        int
+	ours     [modeCount]*library
+	graphs   [modeCount]*cmdbuf.Graph // of the modes that replay one
+	nopOurs  *library
+	nop      *cmdbuf.Graph
+	batch    *cfloor.Floor // chains with the barriers of a batch, and of a graph
+	recorded *cfloor.Floor
+	nopChain *cfloor.Floor
+	barriers [modeCount]int // in one submission, of the library
 }
 
 func (r *rig) run() ([]bench.Result, error) {
@@ -157,13 +158,16 @@ func (r *rig) setUp() error {
 	for _, n := range r.o.Sizes {
 		s := &size{n: n}
 		r.sizes = append(r.sizes, s)
-		for m := range modes {
+		for _, m := range modesOf(r.d) {
 			if s.ours[m], err = newLibrary(r.d, r.add, m, n); err != nil {
 				return err
 			}
-		}
-		if s.graph, err = s.ours[replay].record(r.ctx, n); err != nil {
-			return err
+			if !m.recorded() {
+				continue
+			}
+			if s.graphs[m], err = s.ours[m].record(r.ctx, n); err != nil {
+				return err
+			}
 		}
 		if s.batch, err = r.plain.chain(n, betweenLaunches, batchEnd); err != nil {
 			return err
@@ -201,8 +205,8 @@ type runner func(shots int) error
 // library returns how the library runs a chain in a mode.
 func (r *rig) library(m mode, s *size) runner {
 	l := s.ours[m]
-	if m == replay {
-		return func(shots int) error { return l.replay(r.ctx, s.graph, shots) }
+	if m.recorded() {
+		return func(shots int) error { return l.replay(r.ctx, s.graphs[m], shots) }
 	}
 	return func(shots int) error { return l.eager(r.ctx, s.n, shots) }
 }
@@ -226,7 +230,7 @@ func (r *rig) verify() error {
 	for _, s := range r.sizes {
 		want := start()
 		want.advance(s.n, shots)
-		for m := range modes {
+		for _, m := range modesOf(r.d) {
 			name := fmt.Sprintf("%v/n=%d", m, s.n)
 			if err := r.verifyLibrary(name, m, s, shots, want); err != nil {
 				return err
@@ -236,7 +240,7 @@ func (r *rig) verify() error {
 					return err
 				}
 				floor := s.batch
-				if m == replay {
+				if m.recorded() {
 					floor = s.recorded
 				}
 				ours, theirs := cfloor.Counts{Launches: s.n, Barriers: s.barriers[m]}, floor.Recorded()
@@ -260,9 +264,9 @@ func (r *rig) verifyLibrary(name string, m mode, s *size, shots int, want *state
 	}
 	run := func() error { return r.library(m, s)(1) }
 	var err error
-	if m == replay {
+	if m.recorded() {
 		err = run()
-		s.barriers[m] = graphBarriers(s.graph)
+		s.barriers[m] = graphBarriers(s.graphs[m])
 	} else {
 		s.barriers[m], err = l.barriers(run)
 	}
@@ -346,6 +350,62 @@ func (r *rig) once() ([]bench.Result, error) {
 			}
 		}
 		list = append(list, r.result(fmt.Sprintf("capture/n=%d", s.n), unitLaunch, times, float64(s.n)))
+		host, err := r.host(s)
+		if err != nil {
+			return nil, fmt.Errorf("launch: host time of replays of %d: %w", s.n, err)
+		}
+		list = append(list, host...)
 	}
 	return list, nil
+}
+
+// hostShots is how many replays the host's part is measured with.
+const hostShots = 300
+
+// host measures what the host does for a replay: the call alone, without the wait, and
+// what setting a parameter beforehand adds to it.
+func (r *rig) host(s *size) ([]bench.Result, error) {
+	l := s.ours[replay]
+	scale, err := cmdbuf.New[float32](l.stream, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer scale.Close()
+	g, err := l.stream.Capture(r.ctx, func(c *cmdbuf.Capture) error {
+		if err := c.Launch(shaders.Fill, cmdbuf.Param("scale", cmdbuf.Float32(0)), scale); err != nil {
+			return err
+		}
+		for i := range s.n - 1 {
+			from, to := step(i)
+			if err := c.Launch(l.kernel, l.view[from], l.view[tensorB], l.view[to]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var calls, sets []float64
+	for i := range 2 * hostShots {
+		begin := time.Now()
+		if i%2 == 1 {
+			err = g.Set("scale", cmdbuf.Float32(float32(i)))
+		}
+		err = errors.Join(err, g.Replay())
+		took := float64(time.Since(begin))
+		if err = errors.Join(err, l.stream.Sync(r.ctx)); err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+		if i%2 == 1 {
+			sets = append(sets, took)
+		} else {
+			calls = append(calls, took)
+		}
+	}
+	call := bench.NewResult(Name, fmt.Sprintf("%shost/n=%d", r.o.Prefix, s.n), "host", "ns/replay", calls, 1)
+	for i := range sets {
+		sets[i] -= call.Median
+	}
+	return []bench.Result{call, bench.NewResult(Name, fmt.Sprintf("%sset/n=%d", r.o.Prefix, s.n), "host", "ns", sets, 1)}, g.Close()
 }

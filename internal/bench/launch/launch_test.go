@@ -44,11 +44,15 @@ func TestRunGivesEveryFigure(t *testing.T) {
 	for _, name := range []string{"first", "capture/n=1", "capture/n=5"} {
 		require.NotNil(t, r.Find(Name, name, "wall"), name)
 	}
-	for m := range modes {
+	for _, name := range []string{"host/n=1", "host/n=5", "set/n=1", "set/n=5"} {
+		require.NotNil(t, r.Find(Name, name, "host"), name)
+	}
+	modes := modesOf(d)
+	for _, m := range modes {
 		require.NotNil(t, r.Find(Name, "line/"+m.String(), "per-submit"), m)
 		require.NotNil(t, r.Find(Name, "line/"+m.String(), "per-launch"), m)
 	}
-	require.Len(t, results, 4+4+1+6+3)
+	require.Len(t, results, 2*(len(modes)+1)+1+2*len(modes)+3+4)
 }
 
 func TestModesAlone(t *testing.T) {
@@ -57,7 +61,7 @@ func TestModesAlone(t *testing.T) {
 	o.Scope, o.Prefix = Modes, "x/"
 	results, err := Run(context.Background(), d, o)
 	require.NoError(t, err)
-	require.Len(t, results, 3)
+	require.Len(t, results, len(modesOf(d)))
 	for _, r := range results {
 		require.True(t, strings.HasPrefix(r.Case, "x/"), r.Case)
 	}
@@ -160,9 +164,11 @@ func TestTable(t *testing.T) {
 		rebuilt, shaky, figure("replay/n=256", "wall", unitLaunch, 1500, 1450), figure("nop/n=256", "wall", unitLaunch, 120, 96.5),
 		figure("empty-submit", "wall", unitSubmit, 14000, 12000),
 		bench.NewResult(Name, "first", "wall", "ns", []float64{1.2e6}, 1), bench.NewResult(Name, "capture/n=256", "wall", unitLaunch, []float64{800}, 1),
+		figure("addressed/n=256", "wall", unitLaunch, 1300, 1450),
+		bench.NewResult(Name, "host/n=256", "host", "ns/replay", []float64{420}, 1), bench.NewResult(Name, "set/n=256", "host", "ns", []float64{810}, 1),
 		figure("default/replay/n=256", "wall", unitLaunch, 25000, 25000),
 	}
-	for m := range modes {
+	for m := range modeCount {
 		results = append(results, figure("line/"+m.String(), "per-submit", unitSubmit, 20000, 10000), figure("line/"+m.String(), "per-launch", unitLaunch, 2000, 1600))
 	}
 	var b strings.Builder

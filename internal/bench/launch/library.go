@@ -18,10 +18,23 @@ const (
 	rebuild mode = iota
 	cached
 	replay
-	modes
+	addressed // replay, with buffers by device address in place of descriptors
+	modeCount
 )
 
-func (m mode) String() string { return [...]string{"rebuild", "cached", "replay"}[m] }
+func (m mode) String() string { return [...]string{"rebuild", "cached", "replay", "addressed"}[m] }
+
+// recorded tells whether the mode replays a graph.
+func (m mode) recorded() bool { return m >= replay }
+
+// modesOf are the ways to launch on a device.
+func modesOf(d *vk.Device) []mode {
+	list := []mode{rebuild, cached, replay}
+	if d.Info().Features.DeviceAddress {
+		list = append(list, addressed)
+	}
+	return list
+}
 
 // library is a stream with the tensors of the chain. There is one for each mode, so that
 // none leaves something behind that another profits from.
@@ -38,6 +51,7 @@ func newLibrary(d *vk.Device, k *shaders.Kernel, m mode, most int) (*library, er
 	if m == rebuild {
 		o.Cache, o.Sets = &metacache.Policy{}, cmdbuf.RebuildSets
 	}
+	o.Addresses = m == addressed
 	s, err := cmdbuf.NewStream(d, o)
 	if err != nil {
 		return nil, err

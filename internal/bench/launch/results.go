@@ -27,7 +27,7 @@ func (r *rig) groups() []bench.Group {
 				g.Cases = append(g.Cases, bench.Case{Name: name + " in plain C", Run: references[reference]})
 			}
 		}
-		for m := range modes {
+		for _, m := range modesOf(r.d) {
 			add(fmt.Sprintf("%v/n=%d", m, s.n), r.library(m, s), plainModes(m, s))
 		}
 		if r.o.Scope == Full {
@@ -53,12 +53,12 @@ func (r *rig) result(name, unit string, ns []float64, per float64) bench.Result 
 func (r *rig) results(samples [][]bench.Samples) []bench.Result {
 	var list []bench.Result
 	// By mode and size, for the lines: the library's totals, then plain C's.
-	var totals [modes][2][]bench.Samples
+	var totals [modeCount][2][]bench.Samples
 	for i, s := range r.sizes {
 		at := 0
 		next := func() bench.Samples { at++; return samples[i][at-1] }
 		per := float64(s.n)
-		for m := range modes {
+		for _, m := range modesOf(r.d) {
 			ours := next()
 			x := r.result(fmt.Sprintf("%v/n=%d", m, s.n), unitLaunch, ours, per)
 			x.Launches, x.Barriers = s.n, s.barriers[m]
@@ -86,7 +86,7 @@ func (r *rig) results(samples [][]bench.Samples) []bench.Result {
 		list = append(list, x)
 	}
 	if len(r.sizes) > 1 {
-		for m := range modes {
+		for _, m := range modesOf(r.d) {
 			list = append(list, r.lines(m, totals[m])...)
 		}
 	}

@@ -151,14 +151,22 @@ func (v view) controls(sizes []int) string {
 		r := v.find(fmt.Sprintf("nop/n=%d", n), "wall")
 		t.AppendRow(table.Row{fmt.Sprintf("replay of a kernel that does nothing, n=%d", n), figure(r, 1), reference(r, "c", 1), over(r, "c"), "ns/launch"})
 	}
+	for _, n := range sizes {
+		if r := v.find(fmt.Sprintf("addressed/n=%d", n), "wall"); r != nil {
+			t.AppendRow(table.Row{fmt.Sprintf("replay by device address, C by descriptor, n=%d", n), figure(r, 1), reference(r, "c", 1), over(r, "c"), "ns/launch"})
+		}
+	}
 	return t.Render()
 }
 
 func (v view) lines() string {
 	t := newTable(7, 1)
 	t.AppendHeader(table.Row{"", "a: µs/submit", "C", "×C", "b: ns/launch", "C", "×C"})
-	for m := range modes {
+	for m := range modeCount {
 		a, b := v.find("line/"+m.String(), "per-submit"), v.find("line/"+m.String(), "per-launch")
+		if a == nil {
+			continue
+		}
 		t.AppendRow(table.Row{m.String(), figure(a, 1000), reference(a, "c", 1000), over(a, "c"), figure(b, 1), reference(b, "c", 1), over(b, "c")})
 	}
 	return t.Render()
@@ -170,6 +178,10 @@ func (v view) once(sizes []int) string {
 	t.AppendRow(table.Row{"first launch of a stream: pipeline compiled, first touch of its pages", figure(v.find("first", "wall"), 1000), "µs"})
 	for _, n := range sizes {
 		t.AppendRow(table.Row{fmt.Sprintf("recording a graph of %d launches", n), figure(v.find(fmt.Sprintf("capture/n=%d", n), "wall"), 1), "ns/launch"})
+	}
+	for _, n := range sizes {
+		t.AppendRow(table.Row{fmt.Sprintf("host's part of a replay of %d launches", n), figure(v.find(fmt.Sprintf("host/n=%d", n), "host"), 1), "ns"})
+		t.AppendRow(table.Row{fmt.Sprintf("what changing a parameter adds to it, of %d launches", n), figure(v.find(fmt.Sprintf("set/n=%d", n), "host"), 1), "ns"})
 	}
 	return t.Render()
 }
