@@ -73,6 +73,11 @@ func matVec(env Env, ops []Operand, last int, p *Plan) error {
 	if err := tooLong(length, 16*lanes); err != nil {
 		return err
 	}
+	outputsPerGroup, perGroup := size/lanes, 0
+	if shared == 1 && inBlocks(&n, length, aStep, xStep, outputs, env.Tuning) {
+		perGroup = blockOutputs(env, outputs, length)
+		outputsPerGroup = perGroup
+	}
 	w := infoWriter{words: p.Info}
 	w.put(uint32(outputs))
 	w.put(uint32(length))
@@ -81,10 +86,41 @@ func matVec(env Env, ops []Operand, last int, p *Plan) error {
 	w.put(shared)
 	w.put(uint32(aStep))
 	w.put(uint32(xStep))
+	w.put(uint32(perGroup))
 	for t := range n.tensors {
 		w.view(&n, t)
 	}
 	p.Info = w.words
-	line(p, outputs, size/lanes)
+	line(p, outputs, outputsPerGroup)
 	return nil
+}
+
+const (
+	blockSize  = 4       // mirrors BLOCK of matvec.glsl
+	leastBlock = 32      // outputs of a group: blocks of eight invocations, which a CPU driver runs as one
+	fewProduct = 1 << 14 // fewer products than this are not worth a group of their own
+)
+
+// inBlocks reports whether a product is one for the blocks of matvec.glsl: a driver on
+// the CPU, enough outputs, and rows and vector that can be read four elements at a time.
+func inBlocks(n *nest, length, aStep, xStep, outputs int, t Tuning) bool {
+	if t.Reads != Scattered || outputs < leastBlock || length%4 != 0 || length == 0 || length/16 > maxRounds ||
+		aStep != 1 || xStep != 1 || n.offset[1]%4 != 0 || n.offset[2]%4 != 0 {
+		return false
+	}
+	for d := range n.rank {
+		if n.stride[1][d]%4 != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// blockOutputs shares outputs among groups: few, because each costs microseconds to
+// start, but enough for all cores.
+func blockOutputs(env Env, outputs, length int) int {
+	most := blockSize * int(env.WorkgroupSize[0])
+	groups := max(ceilDiv(outputs, most), min(outputs*length/fewProduct, env.Tuning.groups()))
+	per := ceilDiv(outputs, max(groups, 1))
+	return min(most, ceilDiv(per, leastBlock)*leastBlock)
 }

@@ -93,6 +93,31 @@ func (g *gen) matvec(name string, batch []int, m, k int) []Case {
 	}
 }
 
+// matvecBlocks is matvec with operands that can be read four elements at a time, and a
+// batch that shares its vector.
+func (g *gen) matvecBlocks(name string, batch []int, m, k int) []Case {
+	a, x := g.aligned(slices.Concat(batch, []int{m, k})), g.aligned([]int{k})
+	shape := slices.Concat(batch, []int{m})
+	b := g.floats32(g.narrow(shape))
+	ta, tx, tb := tensorOf(a), tensorOf(x), tensorOf(b)
+	return []Case{
+		g.build("matvec/blocks/"+name, shaders.MatVec).tensor(a).tensor(x).out(shaders.Float32, shape).want(MatVec(ta, tx, nil, shape)),
+		g.build("matvecadd/blocks/"+name, shaders.MatVecAdd).tensor(a).tensor(x).tensor(b).out(shaders.Float32, shape).want(MatVec(ta, tx, &tb, shape)),
+	}
+}
+
+// aligned is contiguous and begins at a multiple of four elements.
+func (g *gen) aligned(shape []int) Bits {
+	plain := g.plain
+	g.plain = true
+	defer func() { g.plain = plain }()
+	for {
+		if x := g.floats32(shape); x.Layout.Offset%4 == 0 {
+			return x
+		}
+	}
+}
+
 func (g *gen) optimisers(name string, shape []int) []Case {
 	grad := g.floats32(g.narrow(shape))
 	w, m, v := g.held(shaders.Float32, shape), g.held(shaders.Float32, shape), g.held(shaders.Float32, shape)
@@ -157,12 +182,17 @@ func (g *gen) positionEdges() []Case {
 	for _, s := range [][2]int{{0, 3}, {3, 0}, {1, 1}, {64, 64}, {65, 1021}, {1000, 7}, {3, 9001}, {172, 64}} {
 		cases = append(cases, g.matvec(fmt.Sprint(s), nil, s[0], s[1])...)
 	}
+	for _, s := range [][2]int{{32, 4}, {33, 16}, {288, 768}, {1537, 52}, {40, 0}, {31, 64}} {
+		cases = append(cases, g.matvecBlocks(fmt.Sprint(s), nil, s[0], s[1])...)
+	}
+	cases = append(cases, g.matvecBlocks("batch", []int{3, 2}, 50, 36)...)
 	cases = append(cases, g.longProducts()...)
 	for _, s := range [][]int{{0}, {}, {1}, {1021}, {5, 7}} {
 		cases = append(cases, g.optimisers(fmt.Sprint(s), s)...)
 	}
 	g.special = true
 	cases = append(cases, g.matvec("special", []int{2}, 9, 11)...)
+	cases = append(cases, g.matvecBlocks("special", nil, 70, 40)...)
 	cases = append(cases, g.rowsBy("special", 5, []int{7}, []int{3})...)
 	g.special = false
 	return cases
@@ -177,6 +207,7 @@ func (g *gen) positionRandom(i int) []Case {
 	cases = append(cases, g.rotary(name, append(g.shape(4, 20), 1+g.rng.IntN(5), 2*g.extent(17)), g.rng.IntN(3000))...)
 	cases = append(cases, g.attention(name, g.shape(2, 4), g.extent(4), heads, groups, g.extent(70), g.extent(150), g.rng.IntN(160)-2))
 	cases = append(cases, g.matvec(name, g.shape(3, 6), g.extent(70), g.extent(300))...)
+	cases = append(cases, g.matvecBlocks(name, g.shape(2, 3), g.extent(300), 4*g.extent(60))...)
 	return append(cases, g.optimisers(name, g.shape(shaders.MaxRank, 1024))...)
 }
 
