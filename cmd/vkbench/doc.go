@@ -7,6 +7,10 @@
 //	vkbench report FILE…       one HTML page of reports
 //	vkbench devices            what there is, and which device would be taken
 //	vkbench doctor             why there is none, and what to do
+//	vkbench graph WORKLOAD     the graph it records, with its barriers and their reasons
+//	vkbench trace WORKLOAD     the times of one replay's operations on the device
+//	vkbench replay FILE        a saved graph on this device
+//	vkbench view [SCENE]       a window; every frame is one replay (build tag glfw)
 //
 // Exit status: 0 good, 1 a result was wrong or a run failed, 2 bad usage. Progress goes to
 // standard error, and only to a terminal.

@@ -44,6 +44,9 @@ func check(t *testing.T, list []bench.Result, err error) *bench.Report {
 }
 
 func TestMetacache(t *testing.T) {
+	if testing.Short() {
+		t.Skip("captures of 100,000 infos take minutes where the collector runs all the time")
+	}
 	list, err := Metacache(ctx, short())
 	r := check(t, list, err)
 	for _, name := range []string{"hit/words=4", "hit/words=16", "hit/words=64", "hit/words=256", "miss/entries=64", "miss/entries=512", "miss/entries=4096", "miss/entries=32768", "capture/infos=100000"} {

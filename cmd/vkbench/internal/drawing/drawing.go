@@ -103,15 +103,28 @@ func (g *Graph) DOT(w io.Writer) error {
 		b.WriteString("\t}\n")
 	}
 	for _, e := range g.edges() {
-		fmt.Fprintf(&b, "\top%d -> op%d [label=%q, color=%q]\n", e.from, e.to, e.label(), colour(e.kinds[0]))
+		fmt.Fprintf(&b, "\top%d -> op%d [label=%q, color=%q]\n", e.from, e.to, e.label(), colour(e.kind()))
 	}
 	b.WriteString("}\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// kind is the strongest of an edge's: a value that is read says more than memory that is
+// used again.
+func (e *edge) kind() string {
+	for _, k := range []string{"RAW", "WAW"} {
+		for _, have := range e.kinds {
+			if short(have) == k {
+				return k
+			}
+		}
+	}
+	return "WAR"
+}
+
 func colour(kind string) string {
-	return map[string]string{"RAW": "#2b6cd8", "WAW": "#d4602a", "WAR": "#12876a"}[short(kind)]
+	return map[string]string{"RAW": "#2b6cd8", "WAW": "#d4602a", "WAR": "#12876a"}[kind]
 }
 
 // JSON writes operations, levels and barriers.
@@ -169,7 +182,7 @@ func (g *Graph) SVG(w io.Writer) error {
 	for _, ops := range g.levels() {
 		widest = max(widest, min(len(ops), perRow))
 	}
-	wide := float64(2*margin + widest*boxWide + (widest-1)*gapWide)
+	wide := max(420, float64(2*margin+widest*boxWide+(widest-1)*gapWide)) // for the legend
 	y := float64(head)
 	for l, ops := range g.levels() {
 		if l > 0 {
@@ -187,7 +200,6 @@ func (g *Graph) SVG(w io.Writer) error {
 		y += gapHigh - 12
 	}
 	high := y - gapHigh + margin
-	wide = max(wide, 420)
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" font-family="system-ui,sans-serif" font-size="13">
 <style>svg{--p:#fff;--i:#1b1b19;--s:#66655e;--b:#f6f5f1;--l:#cfcdc4;--RAW:#2b6cd8;--WAW:#d4602a;--WAR:#12876a}@media (prefers-color-scheme:dark){svg{--p:#131312;--i:#edece6;--s:#a3a198;--b:#232320;--l:#45443e;--RAW:#75acff;--WAW:#ff9a62;--WAR:#4ecfa4}}text{fill:var(--i)}.s{fill:var(--s);font-size:12px}.box{fill:var(--b);stroke:var(--l)}.bar{stroke:var(--l);stroke-dasharray:4 4}.e{fill:none;stroke-width:1.6;opacity:.75}.e:hover{stroke-width:4;opacity:1}.RAW{stroke:var(--RAW)}.WAW{stroke:var(--WAW)}.WAR{stroke:var(--WAR)}</style>
@@ -208,7 +220,7 @@ func (g *Graph) SVG(w io.Writer) error {
 		p, q := at[e.from], at[e.to]
 		x1, y1, x2, y2 := p.x+boxWide/2, p.y+boxHigh, q.x+boxWide/2, q.y
 		fmt.Fprintf(&b, `<path class="e %s" d="M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f"><title>%d → %d: %s</title></path>`+"\n",
-			short(e.kinds[0]), x1, y1, x1, y1+gapHigh/2, x2, y2-gapHigh/2, x2, y2, e.from, e.to, e.label())
+			e.kind(), x1, y1, x1, y1+gapHigh/2, x2, y2-gapHigh/2, x2, y2, e.from, e.to, e.label())
 	}
 	for i, name := range g.Explain.Operations {
 		label := []rune(fmt.Sprintf("%d %s", i, name))

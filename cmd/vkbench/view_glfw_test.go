@@ -1,0 +1,115 @@
+//go:build glfw
+
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"image/png"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"vkcompute/internal/testenv"
+)
+
+// What is on the screen is the scene, in tolerance: a screenshot of the X server's
+// memory beside the picture that the scene's own test keeps.
+func TestViewOnAScreen(t *testing.T) {
+	env := testenv.Require(t)
+	if os.Getenv("VKCOMPUTE_SKIP_WINDOW") == "1" {
+		t.Skip("VKCOMPUTE_SKIP_WINDOW is set: no window is opened")
+	}
+	server, err := exec.LookPath("Xvfb")
+	if err != nil {
+		t.Fatal("want Xvfb to open windows on, found none: install xvfb, or set VKCOMPUTE_SKIP_WINDOW=1")
+	}
+	dir := t.TempDir()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	x := exec.Command(server, "-displayfd", "3", "-screen", "0", "640x480x24", "-fbdir", dir, "-nolisten", "tcp", "-noreset")
+	x.ExtraFiles = []*os.File{w}
+	require.NoError(t, x.Start())
+	require.NoError(t, w.Close())
+	defer func() {
+		x.Process.Signal(os.Interrupt)
+		x.Wait()
+	}()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	require.NoError(t, err)
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	for _, scene := range []string{"heat", "particles", "mandelbrot"} {
+		c := exec.Command(exe, "view", scene, "--size", "128", "--window", "384", "--pause-at", "40", "--plain")
+		c.Args[0] = "vkbench"
+		c.Env = append(append(os.Environ(), env.Variables()...), "DISPLAY=:"+strings.TrimSpace(line))
+		var said strings.Builder
+		c.Stdout, c.Stderr = &said, &said
+		require.NoError(t, c.Start())
+		best := math.Inf(1)
+		for range 200 {
+			if best = min(best, apart(t, filepath.Join(dir, "Xvfb_screen0"), scene)); best < 6 {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		// An interrupt closes the window.
+		require.NoError(t, c.Process.Signal(os.Interrupt))
+		c.Wait()
+		require.Less(t, best, 6.0, "%s: mean difference of blocks between screen and picture: %s", scene, said.String())
+		require.Equal(t, good, c.ProcessState.ExitCode(), said.String())
+	}
+}
+
+// apart is the mean difference between blocks of eight by eight pixels of the picture and
+// of three times as many on the screen.
+func apart(t *testing.T, screen, scene string) float64 {
+	all, err := os.ReadFile(screen)
+	require.NoError(t, err)
+	if len(all) < 100 {
+		return math.Inf(1)
+	}
+	word := func(i int) int { return int(binary.BigEndian.Uint32(all[4*i:])) }
+	line, at, order := word(12), word(0)+12*word(19), [3]int{2, 1, 0}
+	if word(7) == 1 { // the highest byte of a pixel first
+		order = [3]int{1, 2, 3}
+	}
+	f, err := os.Open(filepath.Join("internal", "scene", "testdata", scene+".png"))
+	require.NoError(t, err)
+	defer f.Close()
+	want, err := png.Decode(f)
+	require.NoError(t, err)
+	sum, n := 0.0, 0.0
+	for by := 0; by < 128; by += 8 {
+		for bx := 0; bx < 128; bx += 8 {
+			var d [3]float64
+			for y := range 8 {
+				for x := range 8 {
+					r, g, b, _ := want.At(bx+x, by+y).RGBA()
+					for k, v := range []uint32{r, g, b} {
+						d[k] += float64(v>>8) / 64
+					}
+				}
+			}
+			for y := range 24 {
+				for x := range 24 {
+					p := all[at+(3*by+y)*line+4*(3*bx+x):]
+					for k := range 3 {
+						d[k] -= float64(p[order[k]]) / (24 * 24)
+					}
+				}
+			}
+			for _, v := range d {
+				sum += math.Abs(v)
+				n++
+			}
+		}
+	}
+	return sum / n
+}
