@@ -29,6 +29,7 @@
 //	VKCOMPUTE_TEST_PROFILE=NAME     a device that internal/shim emulates on the driver, such as
 //	                                discrete; unset: the driver's own
 //	VKCOMPUTE_TEST_LAYER=FILE       the layer's library, instead of searching for it
+//	VKCOMPUTE_TEST_COLLECT=1        collect garbage all the time beside the tests
 //	VKCOMPUTE_TEST_LONG=1           the long forms of tests that have one, see [Long]
 //
 // go test's cache notices a changed variable, but no upgraded driver or layer:

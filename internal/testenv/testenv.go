@@ -158,8 +158,9 @@ func Main(m *testing.M) {
 			_ = skip.Value.Set("^Example")
 		}
 	}
-	stop := Start()
+	stop, rest := Start(), collect()
 	code := m.Run()
+	rest()
 	stop()
 	os.Exit(code)
 }

@@ -1,0 +1,34 @@
+package testenv
+
+import (
+	"os"
+	"runtime"
+	"time"
+)
+
+// varCollect makes the garbage collector run all the time beside the tests, also while
+// they wait for the device and allocate nothing, when a low GOGC alone does not.
+const varCollect = "VKCOMPUTE_TEST_COLLECT"
+
+// collect starts that and returns what ends it.
+func collect() (stop func()) {
+	if !on(os.Getenv(varCollect)) {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-quit:
+				return
+			case <-time.After(time.Millisecond): // or nothing else would get a core
+				runtime.GC()
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
+}
