@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"vkcompute/shaders"
 )
 
 // exported lists the exported variables of a file that are initialised by a call of one
@@ -36,7 +38,8 @@ func exported(f *ast.File, makers ...string) (names []string) {
 	return names
 }
 
-// Every built-in kernel can be named by a saved graph, under a name of its own.
+// Every built-in kernel can be named by a saved graph, under a name of its own: a saved
+// graph finds them by name in shaders.Builtins.
 func TestBuiltinsAreComplete(t *testing.T) {
 	set := token.NewFileSet()
 	files, err := filepath.Glob("../shaders/*.go")
@@ -50,19 +53,23 @@ func TestBuiltinsAreComplete(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(want), 50)
-	own, err := parser.ParseFile(set, "builtins.go", nil, 0)
+	list, err := parser.ParseFile(set, "../shaders/builtin.go", nil, 0)
 	require.NoError(t, err)
 	have := map[string]bool{}
-	ast.Inspect(own, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name != "Kernel" {
-			have[s.Sel.Name] = true
+	for _, d := range list.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "Builtins" {
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				if i, ok := n.(*ast.Ident); ok && i.Name != "Kernel" {
+					have[i.Name] = true
+				}
+				return true
+			})
 		}
-		return true
-	})
-	require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(have)), "builtins.go lists the built-in kernels of shaders")
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(have)), "shaders.Builtins lists the built-in kernels")
 
 	names := map[string]bool{}
-	for _, k := range builtins() {
+	for _, k := range shaders.Builtins() {
 		require.NoError(t, k.Err())
 		require.False(t, names[k.Name], "two kernels are named %s", k.Name)
 		names[k.Name] = true

@@ -134,7 +134,7 @@ func (l *LoadedGraph) build(ctx context.Context, s *Stream, f *graphfile.File, r
 func (o *LoadOptions) find(f *graphfile.File, saved *graphfile.Kernel) (*shaders.Kernel, error) {
 	want := codeDigest(f.Modules[saved.Module])
 	why := "the program has none of that name"
-	for _, list := range [][]*shaders.Kernel{o.Kernels, builtins()} {
+	for _, list := range [][]*shaders.Kernel{o.Kernels, shaders.Builtins()} {
 		for _, k := range list {
 			if k == nil || k.Name != saved.Name || k.Err() != nil {
 				continue

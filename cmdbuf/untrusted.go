@@ -18,7 +18,7 @@ import (
 
 // untrusted tells whether a kernel has to be kept in.
 func untrusted(d *vk.Device, k *shaders.Kernel) bool {
-	return d.Robustness() != vk.NotRobust && !slices.Contains(builtins(), k)
+	return d.Robustness() != vk.NotRobust && !slices.Contains(shaders.Builtins(), k)
 }
 
 // What a module is searched for. The numbers are those of the SPIR-V specification.
