@@ -75,7 +75,7 @@ func (b *operands) arithmetic(n int) {
 			out[i] = v + y[i]
 		}
 	})
-	map2(b, shaders.SubInt, n, whole, zero[int32], 0, func(out, x, y []int32) {
+	map2(b, shaders.SubInt, n, whole, small, 0, func(out, x, y []int32) {
 		for i, v := range x {
 			out[i] = v - y[i]
 		}
@@ -85,12 +85,12 @@ func (b *operands) arithmetic(n int) {
 			out[i] = v * y[i]
 		}
 	})
-	map2(b, shaders.MinInt, n, whole, zero[int32], 0, func(out, x, y []int32) {
+	map2(b, shaders.MinInt, n, whole, small, 0, func(out, x, y []int32) {
 		for i, v := range x {
 			out[i] = min(v, y[i])
 		}
 	})
-	map2(b, shaders.MaxInt, n, whole, zero[int32], 0, func(out, x, y []int32) {
+	map2(b, shaders.MaxInt, n, whole, small, 0, func(out, x, y []int32) {
 		for i, v := range x {
 			out[i] = max(v, y[i])
 		}
@@ -110,7 +110,7 @@ func (b *operands) comparisons(n int) {
 			out[i] = truth(v == y[i])
 		}
 	})
-	map2(b, shaders.LessInt, n, whole, zero[int32], 0, func(out []uint32, x, y []int32) {
+	map2(b, shaders.LessInt, n, whole, small, 0, func(out []uint32, x, y []int32) {
 		for i, v := range x {
 			out[i] = truth(v < y[i])
 		}

@@ -44,7 +44,7 @@ func kernelSizesFor(d *vk.Device) kernelSizes {
 	if info := d.Info(); info.Type == vk.CPU {
 		return kernelSizes{1 << 17, 128}
 	}
-	return kernelSizes{1 << 24, 1024}
+	return kernelSizes{1 << 22, 1024}
 }
 
 func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes) (list []bench.Result, err error) {

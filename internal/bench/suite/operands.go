@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 
 	"vkcompute/cmdbuf"
 	"vkcompute/shaders"
@@ -40,6 +41,36 @@ type operands struct {
 	err     error
 	closers []func() error
 	list    []kernelCase
+	shared  map[sharing]any
+}
+
+// sharing names an operand that several cases use: by what fills it, its type and its
+// length. An input is never written. An output is compared before the next case runs.
+type sharing struct {
+	fill uintptr
+	kind reflect.Type
+	n    int
+}
+
+// both is a tensor and its numbers.
+type both[T cmdbuf.Element] struct {
+	device *cmdbuf.Tensor[T]
+	host   []T
+}
+
+// common is tensor for an operand that other cases may use as well: the elements of a
+// device are many times those of a case, and there are cases by the dozen.
+func common[T cmdbuf.Element](b *operands, f func(i int) T, n int) (*cmdbuf.Tensor[T], []T) {
+	key := sharing{reflect.ValueOf(f).Pointer(), reflect.TypeFor[T](), n}
+	if x, ok := b.shared[key].(both[T]); ok {
+		return x.device, x.host
+	}
+	t, host := tensor(b, f, n)
+	if b.shared == nil {
+		b.shared = map[sharing]any{}
+	}
+	b.shared[key] = both[T]{t, host}
+	return t, host
 }
 
 func (b *operands) close() error {
@@ -105,20 +136,23 @@ func positive(i int) float32 { return float32(i*37%1009)/252 + 0.25 }
 
 func zero[T cmdbuf.Element](int) T { return 0 }
 
+func small(i int) int32 { return int32(i*11%7 - 3) }
+
 func whole(i int) int32 { return int32(i*37%1009 - 500) }
 
 // map1 is an element-wise kernel of one operand.
+// The output is that of all cases of its type and length; zero fills nothing else.
 func map1[A, R cmdbuf.Element](b *operands, k *shaders.Kernel, n int, from func(int) A, tolerance float64, plain func(out []R, x []A)) {
-	x, hx := tensor(b, from, n)
-	out, ho := tensor(b, zero[R], n)
+	x, hx := common(b, from, n)
+	out, ho := common(b, zero[R], n)
 	gives(b.add(k, 8*n, n, func() { plain(ho, hx) }, x, out), out, ho, tolerance)
 }
 
 // map2 is one of two.
 func map2[A, R cmdbuf.Element](b *operands, k *shaders.Kernel, n int, from, second func(int) A, tolerance float64, plain func(out []R, x, y []A)) {
-	x, hx := tensor(b, from, n)
-	y, hy := tensor(b, second, n)
-	out, ho := tensor(b, zero[R], n)
+	x, hx := common(b, from, n)
+	y, hy := common(b, second, n)
+	out, ho := common(b, zero[R], n)
 	gives(b.add(k, 12*n, n, func() { plain(ho, hx, hy) }, x, y, out), out, ho, tolerance)
 }
 

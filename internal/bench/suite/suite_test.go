@@ -191,6 +191,27 @@ func TestKernels(t *testing.T) {
 	require.Greater(t, n, 50)
 }
 
+// Operands are shared by what fills them, and inputs are never outputs.
+func TestSharedOperands(t *testing.T) {
+	err := stream(vktest.Open(t), cmdbuf.Options{}, func(s *cmdbuf.Stream) error {
+		b := &operands{s: s}
+		x, _ := common(b, wave, 8)
+		same, _ := common(b, wave, 8)
+		require.Same(t, x, same)
+		other, _ := common(b, positive, 8)
+		require.NotSame(t, x, other)
+		longer, _ := common(b, wave, 9)
+		require.NotSame(t, x, longer)
+		out, _ := common(b, zero[float32], 8)
+		require.NotSame(t, x, out)
+		whole, _ := common(b, zero[int32], 8)
+		require.NotNil(t, whole)
+		require.Len(t, b.closers, 5)
+		return b.close()
+	})
+	require.NoError(t, err)
+}
+
 // A kernel that does something else than plain Go is an error.
 func TestVerifySeesAWrongKernel(t *testing.T) {
 	err := stream(vktest.Open(t), cmdbuf.Options{}, func(s *cmdbuf.Stream) error {
