@@ -312,7 +312,7 @@ func (g *Graph) close() {
 	// Slices learn of the replays only now; until here the graph's references kept them.
 	if g.last > 0 {
 		for _, slice := range g.ops.slices {
-			slice.Use(g.last)
+			s.stamp(slice, g.last)
 		}
 	}
 	s.cache.GraphRelease(g.id)

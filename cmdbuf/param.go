@@ -161,7 +161,7 @@ func (g *Graph) set(name string, value Arg) error {
 // drop gives back a slice that replays in flight may still use.
 func (g *Graph) drop(slice pool.Slice) {
 	if g.last > 0 {
-		slice.Use(g.last)
+		g.stream.stamp(slice, g.last)
 	}
 	slice.ReleaseAs(pool.Graph)
 }
