@@ -32,6 +32,19 @@
 // host reads happen in the order of the calls. Close drops the pins at once and the rest
 // when the last replay is done.
 //
+// # What a graph can do besides
+//
+// A launch of a capture may name arguments with Param, which Graph.Set changes between
+// replays: scalars travel as a small update in the replay's own submission, tensors make
+// one short segment be recorded again. Copies, uploads (WriteIn) and launches whose grid
+// the device computes can be captured. Temp allocates memory that lives as long as the
+// capture's calls say and is shared between temporaries. Operations that do not depend on
+// each other are brought together where that saves barriers (Options.Order); Graph.Explain
+// says why each barrier is there, and Graph.Profile how long each operation took on the
+// device. Graph.Save writes a graph to a file, and Load makes it anew on another device.
+//
+// Streams share tensors through events: Record, WaitFor.
+//
 // # Concurrency
 //
 // A Stream has one lock and may be called from several goroutines; so may its graphs and

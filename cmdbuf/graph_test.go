@@ -1,6 +1,7 @@
 package cmdbuf_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -399,7 +400,16 @@ func TestLargeGraph(t *testing.T) {
 	t.Logf("%d bytes a launch", stats.Bytes/n)
 	require.Less(t, stats.Bytes/n, 640)
 	require.Equal(t, 3, stats.Slices)
+	var file bytes.Buffer
+	require.NoError(t, g.Save(ctx, &file, cmdbuf.SaveOptions{Contents: true}))
+	t.Logf("%d bytes a launch in a file", file.Len()/n)
 	require.NoError(t, g.Close())
+	again, err := cmdbuf.Load(ctx, s, &file, cmdbuf.LoadOptions{})
+	require.NoError(t, err)
+	require.Equal(t, n, again.Stats().Launches)
+	require.NoError(t, again.Replay())
+	require.NoError(t, s.Sync(ctx))
+	require.NoError(t, again.Close())
 	require.NoError(t, x.Close())
 	require.NoError(t, one.Close())
 	require.NoError(t, s.Close(ctx))
