@@ -41,6 +41,7 @@ func workloads() []workload {
 		poolWorkload(),
 		peakWorkload(),
 		kernelsWorkload(),
+		firstWorkload(),
 	}
 }
 
