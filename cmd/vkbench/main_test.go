@@ -47,7 +47,7 @@ func params(dir string, variables []string) testscript.Params {
 			e.Vars = append(e.Vars, variables...)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"report": checkReport, "status": status, "samedigest": sameDigest},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"report": checkReport, "status": status, "samedigest": sameDigest, "checkpoint": writeCheckpoint},
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "manifest":

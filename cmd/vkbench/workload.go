@@ -42,6 +42,7 @@ func workloads() []workload {
 		peakWorkload(),
 		kernelsWorkload(),
 		firstWorkload(),
+		decodeWorkload(),
 	}
 }
 
@@ -53,6 +54,7 @@ type job struct {
 	profile  string
 	emulated *shim.Driver // of the profile, in this process; nil: none
 	measure  bench.Options
+	decode   decodeFlags
 	picture  string // where to draw the pool's pages; empty: nowhere
 	say      func(text string, part float64)
 	errOut   io.Writer // for a worker's complaints

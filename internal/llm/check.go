@@ -36,7 +36,7 @@ const Tolerance = 1e-4
 func Check(ctx context.Context, d *Decoder, m *Model, steps int) (Agreement, error) {
 	var a Agreement
 	reference := NewReference(m)
-	token := Begin % m.Vocab
+	token := Begin
 	if err := d.Start(token); err != nil {
 		return a, err
 	}

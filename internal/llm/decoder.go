@@ -70,7 +70,7 @@ func NewDecoder(ctx context.Context, s *cmdbuf.Stream, w *Weights, mode Mode) (*
 	d.allocate()
 	err := d.err
 	if err == nil {
-		err = d.Start(Begin % w.Vocab)
+		err = d.Start(Begin)
 	}
 	if err == nil && mode == Replayed {
 		d.graph, err = s.Capture(ctx, func(c *cmdbuf.Capture) error { return d.launch(c, cmdbuf.Param(Position, cmdbuf.Int32(0))) })
@@ -193,6 +193,9 @@ func (d *Decoder) Step(ctx context.Context) (int, error) {
 
 // Next is the position of the next step.
 func (d *Decoder) Next() int { return d.next }
+
+// Context is the number of positions.
+func (d *Decoder) Context() int { return d.weights.Context }
 
 // Logits are those of the last step.
 func (d *Decoder) Logits(ctx context.Context) ([]float32, error) { return d.logits.Read(ctx) }

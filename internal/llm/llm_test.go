@@ -74,3 +74,58 @@ func TestDecoderMatchesReference(t *testing.T) {
 		})
 	}
 }
+
+// Context, tokens and shapes out of bounds are errors, not indices.
+func TestDecoderRefuses(t *testing.T) {
+	m := seeded(t, tiny)
+	d := decoder(t, m, cmdbuf.Options{}, llm.Replayed)
+	require.Error(t, d.Start(-1))
+	require.Error(t, d.Start(tiny.Vocab))
+	require.NoError(t, d.Start(3))
+	for range tiny.Context {
+		_, err := d.Step(ctx)
+		require.NoError(t, err)
+	}
+	_, err := d.Step(ctx)
+	require.ErrorContains(t, err, "context of 12 positions is full")
+	r := llm.NewReference(m)
+	_, err = r.Logits(tiny.Vocab)
+	require.Error(t, err)
+}
+
+// A comparison that cannot fail says nothing.
+func TestCheckFindsAWrongWeight(t *testing.T) {
+	m := seeded(t, tiny)
+	d := decoder(t, m, cmdbuf.Options{}, llm.Replayed)
+	wrong := seeded(t, tiny)
+	wrong.Layers[1].Value[5] += 0.05
+	_, err := llm.Check(ctx, d, wrong, 3)
+	require.ErrorIs(t, err, llm.ErrDiffers)
+}
+
+// A step neither allocates per launch nor makes descriptor sets or infos.
+func TestReplayedStepIsSmall(t *testing.T) {
+	d := decoder(t, seeded(t, tiny), cmdbuf.Options{}, llm.Replayed)
+	_, err := d.Step(ctx)
+	require.NoError(t, err)
+	n := testing.AllocsPerRun(5, func() {
+		if err := d.Submit(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	require.LessOrEqual(t, n, 8.0)
+	require.Equal(t, 5+10*tiny.Layers, d.Graph().Stats().Launches)
+}
+
+func TestShapesAreThoseOfTheModels(t *testing.T) {
+	want := map[string]int{"260K": 260032, "15M": 15191712, "42M": 41689600, "110M": 109529856}
+	require.Len(t, llm.Shapes(), len(want))
+	for _, s := range llm.Shapes() {
+		require.NoError(t, s.Validate(), s.Name)
+		require.Equal(t, want[s.Name], s.Parameters(), s.Name)
+	}
+	for _, s := range []llm.Shape{{}, {Dim: 64, Layers: 1, Heads: 7, Groups: 1, Hidden: 8, Vocab: 9, Context: 3}, {Dim: 64, Layers: 1, Heads: 8, Groups: 3, Hidden: 8, Vocab: 9, Context: 3},
+		{Dim: 24, Layers: 1, Heads: 8, Groups: 8, Hidden: 8, Vocab: 9, Context: 3}, {Dim: 4, Layers: 1, Heads: 1, Groups: 1, Hidden: 8, Vocab: 1, Context: 3}, {Dim: 2048, Layers: 1, Heads: 1, Groups: 1, Hidden: 8, Vocab: 9, Context: 3}} {
+		require.ErrorIs(t, s.Validate(), llm.ErrShape, "%+v", s)
+	}
+}

@@ -54,6 +54,8 @@ func (s *Shape) Validate() error {
 		}
 	}
 	switch {
+	case s.Vocab <= Begin:
+		return fmt.Errorf("%w: a vocabulary of %d, want token %d in it", ErrShape, s.Vocab, Begin)
 	case s.Dim%s.Heads != 0:
 		return fmt.Errorf("%w: dimension %d is no multiple of the %d heads", ErrShape, s.Dim, s.Heads)
 	case s.HeadSize()%2 != 0 || s.HeadSize() > maxSize:
