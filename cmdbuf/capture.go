@@ -178,6 +178,9 @@ func (c *Capture) launch(k *shaders.Kernel, grid *binding, args []Arg) error {
 	o.accesses.to = int32(len(c.ops.accesses))
 	o.push.from = int32(len(c.ops.push))
 	c.ops.push = append(c.ops.push, l.push()...)
+	for len(c.ops.push) < int(o.push.from)+l.program.pushSize {
+		c.ops.push = append(c.ops.push, 0) // of a launch that has nothing to do yet
+	}
 	o.push.to = int32(len(c.ops.push))
 	if l.program.set {
 		o.set = c.addSet(l, private)
