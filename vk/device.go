@@ -111,6 +111,9 @@ func open(in *instance, o Options, logger *slog.Logger) (*Device, error) {
 	if info.Features.MemoryBudget {
 		extensions = append(extensions, memoryBudget)
 	}
+	if o.PipelineCache != "" && info.Features.CreationFeedback {
+		extensions = append(extensions, creationFeedback)
+	}
 	robust := NotRobust
 	if o.Untrusted {
 		if robust, err = info.robustness(); err != nil {

@@ -135,7 +135,7 @@ func BarePipeline(d *Device, s PipelineSpec) error {
 	set, r1 := d.c.SetLayout(numbers, kinds)
 	layout, r2 := d.c.PipelineLayout(set, s.PushSize)
 	module, r3 := d.c.ShaderModule(s.Code)
-	p, r4 := d.c.ComputePipeline(0, module, s.Entry, layout, spec)
+	p, r4 := d.c.ComputePipeline(0, module, s.Entry, layout, spec, nil)
 	vulkan.DestroyShaderModule(d.device, handle[vulkan.ShaderModule](module), nil)
 	vulkan.DestroyPipeline(d.device, handle[vulkan.Pipeline](p), nil)
 	vulkan.DestroyPipelineLayout(d.device, handle[vulkan.PipelineLayout](layout), nil)

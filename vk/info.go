@@ -101,6 +101,7 @@ type Features struct {
 	RobustAccess, RobustAccess2          bool
 	HostQueryReset                       bool
 	MemoryBudget                         bool
+	CreationFeedback                     bool // the driver tells whether a pipeline was found in the cache
 }
 
 // MemoryFlags are the properties of a memory type.
@@ -196,7 +197,7 @@ func newInfo(index int, physical uint64, p *abi.Physical, extensions []string) D
 			Float64: p.Float64, Float16: p.Float16, Int64: p.Int64, Int16: p.Int16, Int8: p.Int8,
 			Storage16: p.Storage16, Storage8: p.Storage8, DeviceAddress: p.BufferDeviceAddress,
 			RobustAccess: p.RobustBufferAccess, RobustAccess2: p.RobustBufferAccess2, HostQueryReset: p.HostQueryReset,
-			MemoryBudget: slices.Contains(extensions, memoryBudget),
+			MemoryBudget: slices.Contains(extensions, memoryBudget), CreationFeedback: slices.Contains(extensions, creationFeedback),
 		},
 	}
 	for _, t := range p.MemoryTypes {

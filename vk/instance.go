@@ -33,6 +33,7 @@ const (
 	portability        = "VK_KHR_portability_enumeration"
 	portabilitySubset  = "VK_KHR_portability_subset"
 	memoryBudget       = "VK_EXT_memory_budget"
+	creationFeedback   = "VK_EXT_pipeline_creation_feedback"
 	robustness2        = "VK_EXT_robustness2"
 )
 

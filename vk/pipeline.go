@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	vulkan "github.com/vulkan-go/vulkan"
 
@@ -235,7 +236,9 @@ func (p *compiled) compile(s *PipelineSpec) error {
 	for _, c := range s.Constants {
 		constants = append(constants, c.ID, c.Value)
 	}
-	pipeline, r := d.c.ComputePipeline(d.cache.handle(), module, s.Entry, layout, constants)
+	var cached abi.Cached
+	start := time.Now()
+	pipeline, r := d.c.ComputePipeline(d.cache.handle(), module, s.Entry, layout, constants, d.cache.feedback(&cached))
 	vulkan.DestroyShaderModule(d.device, handle[vulkan.ShaderModule](module), nil)
 	d.died(kindShader)
 	if r < 0 {
@@ -243,7 +246,7 @@ func (p *compiled) compile(s *PipelineSpec) error {
 	}
 	d.born(kindPipeline)
 	p.pipeline = handle[vulkan.Pipeline](pipeline)
-	d.cache.grew()
+	d.cache.made(s.Name, cached, time.Since(start))
 	d.name(vulkan.ObjectTypePipeline, pipeline, s.Name)
 	return nil
 }

@@ -10,9 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	vulkan "github.com/vulkan-go/vulkan"
+
+	"vkcompute/vk/internal/abi"
 )
 
 // pipelineCache is a VkPipelineCache with the file it is read from and written to. A nil
@@ -27,6 +30,31 @@ type pipelineCache struct {
 	cache vulkan.PipelineCache
 	path  string
 	dirty atomic.Bool
+
+	hits, misses, unknown atomic.Uint64
+}
+
+// CacheStats counts the pipelines that were made with a cache on disk.
+type CacheStats struct {
+	Hits, Misses uint64 // as the driver says
+	Unknown      uint64 // it did not say
+}
+
+// CacheStats tells what came of Options.PipelineCache so far; all zero without it.
+func (d *Device) CacheStats() CacheStats {
+	c := d.cache
+	if c == nil {
+		return CacheStats{}
+	}
+	return CacheStats{Hits: c.hits.Load(), Misses: c.misses.Load(), Unknown: c.unknown.Load()}
+}
+
+// feedback is where the driver may say what it found, nil if it cannot.
+func (c *pipelineCache) feedback(into *abi.Cached) *abi.Cached {
+	if c == nil || !c.d.info.Features.CreationFeedback {
+		return nil
+	}
+	return into
 }
 
 const (
@@ -102,11 +130,26 @@ func (c *pipelineCache) handle() uint64 {
 	return bits(c.cache)
 }
 
-// grew notes that there is something to write.
-func (c *pipelineCache) grew() {
-	if c != nil {
+// made notes a pipeline, after which there may be something to write.
+func (c *pipelineCache) made(name string, cached abi.Cached, took time.Duration) {
+	if c == nil {
+		return
+	}
+	said := "unknown"
+	switch cached {
+	case abi.CacheHit:
+		said = "hit"
+		c.hits.Add(1)
+	case abi.CacheMiss:
+		said = "miss"
+		c.misses.Add(1)
+	default:
+		c.unknown.Add(1)
+	}
+	if cached != abi.CacheHit {
 		c.dirty.Store(true)
 	}
+	c.d.logger.Debug("vk: pipeline made", "name", name, "cache", said, "took", took)
 }
 
 // SavePipelines writes what was compiled so far to the folder of Options.PipelineCache.

@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"vkcompute/internal/testenv"
 	"vkcompute/internal/vktest"
 	"vkcompute/shaders"
 	"vkcompute/vk"
@@ -80,11 +82,18 @@ func TestPipelineCacheOnDisk(t *testing.T) {
 		require.NoError(t, err)
 		return d
 	}
+	var stats vk.CacheStats // of the last device
 	compile := func(d *vk.Device) {
+		require.Zero(t, d.CacheStats())
 		p, err := d.NewPipeline(fillSpec())
 		require.NoError(t, err)
 		p.Close()
 		vktest.Silent(t, d)
+		stats = d.CacheStats()
+		require.EqualValues(t, 1, stats.Hits+stats.Misses+stats.Unknown)
+		if !d.Info().Features.CreationFeedback {
+			require.EqualValues(t, 1, stats.Unknown)
+		}
 		require.NoError(t, d.Close())
 	}
 	file := func() string {
@@ -94,10 +103,12 @@ func TestPipelineCacheOnDisk(t *testing.T) {
 		return list[0]
 	}
 	compile(open())
+	require.Zero(t, stats.Hits, "there was nothing to find")
 	good, err := os.ReadFile(file())
 	require.NoError(t, err)
 	compile(open())
 	require.NotContains(t, log.String(), "ignored")
+	t.Logf("the second time: %+v", stats)
 
 	for name, bad := range map[string][]byte{
 		"empty":     {},
@@ -128,4 +139,28 @@ func TestPipelineCacheOnDisk(t *testing.T) {
 	require.ErrorContains(t, d.SavePipelines(), "saving the pipeline cache")
 	p.Close()
 	require.ErrorContains(t, d.Close(), "saving the pipeline cache")
+}
+
+// What a driver says of the cache is counted; one of the two keeps what it compiled for as
+// long as the device is open.
+func TestCacheHitsAreCounted(t *testing.T) {
+	var log bytes.Buffer
+	o := vktest.Options(t)
+	o.PipelineCache, o.Logger = t.TempDir(), slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	d, err := vk.Open(o)
+	require.NoError(t, err)
+	for range 2 {
+		p, err := d.NewPipeline(fillSpec())
+		require.NoError(t, err)
+		p.Close()
+	}
+	stats := d.CacheStats()
+	t.Logf("%+v", stats)
+	require.EqualValues(t, 2, stats.Hits+stats.Misses+stats.Unknown)
+	if testenv.Require(t).Driver == testenv.SwiftShader && d.Info().Features.CreationFeedback {
+		require.EqualValues(t, 1, stats.Hits)
+	}
+	require.Equal(t, 2, strings.Count(log.String(), "vk: pipeline made"))
+	require.Equal(t, stats.Hits, uint64(strings.Count(log.String(), "cache=hit")))
+	require.NoError(t, d.Close())
 }

@@ -92,11 +92,12 @@ func TestDevicesWithoutWhatIsOptional(t *testing.T) {
 			defer func() { require.NoError(t, d.Close()) }()
 			f := d.Info().Features
 			if hide&shim.HideFeatures != 0 {
-				require.Equal(t, vk.Features{RobustAccess: true, MemoryBudget: f.MemoryBudget}, f, "robust access is not optional")
+				require.Equal(t, vk.Features{RobustAccess: true, MemoryBudget: f.MemoryBudget, CreationFeedback: f.CreationFeedback}, f, "robust access is not optional")
 			}
 			if hide&shim.HideExtensions != 0 {
 				require.False(t, f.MemoryBudget)
 				require.False(t, f.RobustAccess2)
+				require.False(t, f.CreationFeedback)
 			}
 			if hide&shim.HideTimestamps != 0 {
 				require.Zero(t, d.Limits().TimestampBits)

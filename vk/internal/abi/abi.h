@@ -145,9 +145,11 @@ VcResult vc_set_layout(vc_device *d, const uint32_t *numbers, const uint32_t *ki
 VcResult vc_pipeline_layout(vc_device *d, uint64_t set_layout, uint32_t push_size, uint64_t *out);
 // data: what a pipeline cache of the same device and driver held once, or none.
 VcResult vc_pipeline_cache(vc_device *d, const void *data, size_t size, uint64_t *out);
-// spec: pairs of constant id and 32-bit value.
+// spec: pairs of constant id and 32-bit value. cached, if not NULL, receives what the driver says of the
+// cache, with VK_EXT_pipeline_creation_feedback.
+enum { VC_CACHE_UNKNOWN = 0, VC_CACHE_MISS = 1, VC_CACHE_HIT = 2 };
 VcResult vc_compute_pipeline(vc_device *d, uint64_t cache, uint64_t module, const char *entry, uint64_t layout, const uint32_t *spec,
-                             uint32_t spec_count, uint64_t *out);
+                             uint32_t spec_count, uint32_t *cached, uint64_t *out);
 VcResult vc_timeline(vc_device *d, uint64_t initial, uint64_t *out);
 VcResult vc_timeline_value(vc_device *d, uint64_t semaphore, uint64_t *out);
 VcResult vc_timeline_wait(vc_device *d, uint64_t semaphore, uint64_t value, uint64_t timeout_ns);

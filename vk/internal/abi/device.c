@@ -57,15 +57,23 @@ VcResult vc_pipeline_cache(vc_device *d, const void *data, size_t size, uint64_t
 }
 
 VcResult vc_compute_pipeline(vc_device *d, uint64_t cache, uint64_t module, const char *entry, uint64_t layout, const uint32_t *spec,
-                             uint32_t spec_count, uint64_t *out) {
+                             uint32_t spec_count, uint32_t *cached, uint64_t *out) {
     VcSpecializationMapEntry entries[VC_MAX_BINDINGS];
     if (spec_count > VC_MAX_BINDINGS) return VC_BAD_ARGUMENT;
     for (uint32_t i = 0; i < spec_count; i++)
         entries[i] = (VcSpecializationMapEntry){.constantID = spec[2 * i], .offset = (2 * i + 1) * 4, .size = 4};
     const VcSpecializationInfo constants = {
         .mapEntryCount = spec_count, .pMapEntries = entries, .dataSize = (size_t)spec_count * 8, .pData = spec};
+    VcPipelineCreationFeedback whole = {0}, stage = {0}; // there must be one for each stage
+    const VcPipelineCreationFeedbackCreateInfo feedback = {
+        .sType = VC_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO_EXT,
+        .pPipelineCreationFeedback = &whole,
+        .pipelineStageCreationFeedbackCount = 1,
+        .pPipelineStageCreationFeedbacks = &stage,
+    };
     const VcComputePipelineCreateInfo info = {
         .sType = VC_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .pNext = cached ? &feedback : NULL,
         .stage = {.sType = VC_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .stage = VC_SHADER_STAGE_COMPUTE_BIT,
                   .module = module,
@@ -74,7 +82,13 @@ VcResult vc_compute_pipeline(vc_device *d, uint64_t cache, uint64_t module, cons
         .layout = layout,
         .basePipelineIndex = -1,
     };
-    return d->call.CreateComputePipelines(d->handle, cache, 1, &info, NULL, out);
+    VcResult r = d->call.CreateComputePipelines(d->handle, cache, 1, &info, NULL, out);
+    if (cached) {
+        const uint32_t hit = VC_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT_EXT;
+        const int said = (whole.flags & VC_PIPELINE_CREATION_FEEDBACK_VALID_BIT_EXT) != 0;
+        *cached = !said ? VC_CACHE_UNKNOWN : whole.flags & hit ? VC_CACHE_HIT : VC_CACHE_MISS;
+    }
+    return r;
 }
 
 VcResult vc_timeline(vc_device *d, uint64_t initial, uint64_t *out) {

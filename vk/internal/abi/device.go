@@ -104,11 +104,22 @@ func (d *Device) PipelineCache(data []byte) (cache uint64, result int32) {
 	return uint64(out), int32(r)
 }
 
-// ComputePipeline compiles. spec holds pairs of constant ID and 32-bit value.
-func (d *Device) ComputePipeline(cache, module uint64, entry string, layout uint64, spec []uint32) (pipeline uint64, result int32) {
+// Cached is what a driver says of a pipeline and the cache it was given.
+type Cached uint32
+
+const (
+	CacheUnknown Cached = C.VC_CACHE_UNKNOWN
+	CacheMiss    Cached = C.VC_CACHE_MISS
+	CacheHit     Cached = C.VC_CACHE_HIT
+)
+
+// ComputePipeline compiles. spec holds pairs of constant ID and 32-bit value. cached, nil
+// without VK_EXT_pipeline_creation_feedback, receives what became of the cache.
+func (d *Device) ComputePipeline(cache, module uint64, entry string, layout uint64, spec []uint32, cached *Cached) (pipeline uint64, result int32) {
 	var out C.uint64_t
 	name := flat([]string{entry})
-	r := C.vc_compute_pipeline(d.c, C.uint64_t(cache), C.uint64_t(module), cstring(name), C.uint64_t(layout), u32(spec), C.uint32_t(len(spec)/2), &out)
+	r := C.vc_compute_pipeline(d.c, C.uint64_t(cache), C.uint64_t(module), cstring(name), C.uint64_t(layout), u32(spec), C.uint32_t(len(spec)/2),
+		(*C.uint32_t)(unsafe.Pointer(cached)), &out)
 	return uint64(out), int32(r)
 }
 

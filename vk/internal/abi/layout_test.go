@@ -62,6 +62,8 @@ var (
 		"VcLayerSetting":                         "VkLayerSettingEXT",
 		"VcLayerSettingsCreateInfo":              "VkLayerSettingsCreateInfoEXT",
 		"VcPhysicalDeviceRobustness2Features":    "VkPhysicalDeviceRobustness2FeaturesEXT",
+		"VcPipelineCreationFeedback":             "VkPipelineCreationFeedbackEXT",
+		"VcPipelineCreationFeedbackCreateInfo":   "VkPipelineCreationFeedbackCreateInfoEXT",
 		"VcPhysicalDeviceMemoryBudgetProperties": "VkPhysicalDeviceMemoryBudgetPropertiesEXT",
 	}
 	constantNames = map[string]string{

@@ -66,6 +66,7 @@ enum {
     VC_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO = 1000060000,
     VC_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT = 1000128000,
     VC_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT = 1000128004,
+    VC_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO_EXT = 1000192000,
     VC_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO = 1000207002,
     VC_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO = 1000207003,
     VC_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO = 1000207004,
@@ -84,6 +85,8 @@ enum {
     VC_PIPELINE_BIND_POINT_COMPUTE = 1,
     VC_PIPELINE_STAGE_COMPUTE_SHADER_BIT = 0x800,
     VC_PIPELINE_STAGE_ALL_COMMANDS_BIT = 0x10000,
+    VC_PIPELINE_CREATION_FEEDBACK_VALID_BIT_EXT = 1,
+    VC_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT_EXT = 2,
     VC_SEMAPHORE_TYPE_TIMELINE = 1,
     VC_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT = 2,
     VC_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT = 4,
@@ -237,6 +240,11 @@ typedef struct {
     int32_t sType; const void *pNext; uint32_t flags; VcPipelineShaderStageCreateInfo stage;
     VcHandle layout, basePipelineHandle; int32_t basePipelineIndex;
 } VcComputePipelineCreateInfo;
+typedef struct { uint32_t flags; uint64_t duration; } VcPipelineCreationFeedback;
+typedef struct {
+    int32_t sType; const void *pNext; VcPipelineCreationFeedback *pPipelineCreationFeedback;
+    uint32_t pipelineStageCreationFeedbackCount; VcPipelineCreationFeedback *pPipelineStageCreationFeedbacks;
+} VcPipelineCreationFeedbackCreateInfo;
 typedef struct { uint32_t stageFlags, offset, size; } VcPushConstantRange;
 typedef struct {
     int32_t sType; const void *pNext; uint32_t flags;
