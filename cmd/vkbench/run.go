@@ -20,6 +20,7 @@ type runCommand struct {
 	Checked   bool          `name:"validate" help:"Run under the validation layer. Its messages fail the run, and the figures are not comparable with others."`
 	Map       string        `help:"With workload pool: draw its pages as SVG." placeholder:"FILE" type:"path"`
 	decodeFlags
+	trainFlags
 	Format string `enum:"table,json,csv,markdown,bench,prom" default:"table" help:"table, json, csv, markdown, bench (for benchstat) or prom (a text file for node-exporter)."`
 	Output string `short:"o" help:"File to write to instead of standard output." placeholder:"FILE" type:"path"`
 }
@@ -45,6 +46,9 @@ func (c *runCommand) Validate() error {
 	}
 	if c.Time < 0 {
 		return fmt.Errorf("--time %v: want 0 or more", c.Time)
+	}
+	if err := c.trainFlags.check(len(c.Workloads) == 0 || slices.Contains(c.Workloads, "train")); err != nil {
+		return err
 	}
 	if err := c.decodeFlags.check(len(c.Workloads) == 0 || slices.Contains(c.Workloads, "decode")); err != nil {
 		return err
@@ -81,7 +85,7 @@ func (c *runCommand) Run(s *streams, ctx *runContext) error {
 	report.Warnings = append(report.Warnings, hostWarnings("/")...)
 	var outcomes []outcome
 	for i, name := range selected {
-		j := job{name: name, device: device, validate: c.Checked, profile: c.Profile, emulated: c.emulated, errOut: s.err, picture: c.Map, decode: c.decodeFlags, step: i, steps: len(selected),
+		j := job{name: name, device: device, validate: c.Checked, profile: c.Profile, emulated: c.emulated, errOut: s.err, picture: c.Map, decode: c.decodeFlags, train: c.trainFlags, step: i, steps: len(selected),
 			measure: c.samples(),
 			say:     func(t string, part float64) { s.progress.step(i, len(selected), name, t, part) }}
 		out, err := find(name).run(ctx, j)

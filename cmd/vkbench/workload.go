@@ -43,6 +43,7 @@ func workloads() []workload {
 		kernelsWorkload(),
 		firstWorkload(),
 		decodeWorkload(),
+		trainWorkload(),
 	}
 }
 
@@ -55,6 +56,7 @@ type job struct {
 	emulated *shim.Driver // of the profile, in this process; nil: none
 	measure  bench.Options
 	decode   decodeFlags
+	train    trainFlags
 	picture  string // where to draw the pool's pages; empty: nowhere
 	say      func(text string, part float64)
 	errOut   io.Writer // for a worker's complaints
