@@ -165,12 +165,12 @@ func Show(ctx context.Context, o Options) (err error) {
 			paused = !paused
 		}
 	})
-	stop := context.AfterFunc(ctx, glfw.PostEmptyEvent)
-	defer stop()
 	texture := C.new_texture()
 	clean, shown := make([]uint32, o.Size*o.Size), make([]uint32, o.Size*o.Size)
 	var took time.Duration
 	c := Control{window: w}
+	// No wait below is longer than a tenth of a second, so the context's end is seen soon:
+	// an event posted from its goroutine could come after GLFW has gone.
 	for ; !w.ShouldClose() && ctx.Err() == nil; c.Turn++ {
 		width, height := w.GetFramebufferSize()
 		switch {
