@@ -187,55 +187,6 @@ func TestHiddenWindowRests(t *testing.T) {
 	require.True(t, back)
 }
 
-// So does a minimised one, which takes a window manager.
-func TestMinimisedWindowRests(t *testing.T) {
-	screen(t)
-	manager, err := exec.LookPath("openbox")
-	if err != nil {
-		t.Fatal("want openbox to minimise windows, found none: install it, or set VKCOMPUTE_SKIP_WINDOW=1")
-	}
-	c := exec.Command(manager, "--sm-disable")
-	c.Env = append(os.Environ(), "HOME="+t.TempDir())
-	require.NoError(t, c.Start())
-	t.Cleanup(func() {
-		c.Process.Kill()
-		c.Wait()
-	})
-	begin, asked, minimised, frame, turns := time.Now(), time.Time{}, false, 0, 0
-	err = Show(context.Background(), Options{Title: "test", Size: 64, Side: 200, Frame: quarters(64), Each: func(c Control) {
-		switch {
-		case !minimised && c.Turn > 1 && c.Frame == frame:
-			// The frame before made none: it is minimised. And stays so.
-			require.False(t, asked.IsZero())
-			if turns++; turns == 4 {
-				minimised = true
-				c.Restore()
-			}
-		case !minimised && turns > 0:
-			t.Error("a frame for nobody")
-			c.Close()
-		case !minimised && time.Since(asked) > 200*time.Millisecond:
-			// The manager may not have been there at first.
-			asked = time.Now()
-			c.Minimise()
-		case minimised && c.Frame > frame+2:
-			c.Close()
-		case minimised && c.Frame == frame && time.Since(asked) > time.Second:
-			asked = time.Now()
-			c.Restore()
-		}
-		if !minimised {
-			frame = c.Frame
-		}
-		if time.Since(begin) > 10*time.Second {
-			t.Errorf("after 10 seconds: minimised %v, frame %d", minimised, c.Frame)
-			c.Close()
-		}
-	}})
-	require.NoError(t, err)
-	require.True(t, minimised)
-}
-
 func TestEnds(t *testing.T) {
 	screen(t)
 	frames := 0
