@@ -57,6 +57,17 @@
 // A Tensor from New or Upload owns its memory; views borrow it. Close tensors, then the
 // stream, then the device. Closing never waits for the device, Stream.Close excepted.
 //
+// # Kernels that are not trusted
+//
+// On a device opened with vk.Options.Untrusted, every kernel that is not built in is held to
+// the memory of its arguments. Where the device confines a shader to its bindings
+// (vk.RobustBinding), nothing else is needed. Where it confines one to the buffer
+// (vk.RobustBuffer), all of the stream's memory must be on pages of its own, as with
+// Options{Pools: pool.ExclusivePages()}; other launches are ErrUntrusted. Such a kernel never
+// shares an info, gets no device addresses, and may change any of its arguments, whatever it
+// declares, so barriers are planned for all it can reach. What earlier owners left in its
+// memory it can read, and it can run for ever.
+//
 // # Errors
 //
 // A launch that is wrong changes nothing. What is wrong with an argument is an

@@ -21,6 +21,9 @@
 //	Open → NewBuffer, NewPipeline, NewDescriptorPool, NewCommandPool, NewTimeline
 //	     → Commands → Submit → Timeline.Wait → Close of each → Device.Close
 //
+// Options.Untrusted confines shaders of others when the device is opened; Device.Robustness
+// says to what. Package cmdbuf does the rest.
+//
 // # Concurrency
 //
 // A Device and a Timeline may be used from several goroutines; the device locks its
