@@ -32,6 +32,14 @@ func writeSummary(b *strings.Builder, r *bench.Report) {
 		say("kernels      reach %.0f %% of what memory or arithmetic allows in the middle: %s %.0f %%, %s %.0f %%", middle,
 			best.Case, 100/best.quotientRoof(), worst.Case, 100/worst.quotientRoof())
 	}
+	for _, shape := range []string{"260K", "15M"} {
+		if replay, cached := r.Find("decode", shape+"/replay", "tokens/s"), r.Find("decode", shape+"/cached", "tokens/s"); replay != nil && cached != nil {
+			say("decode       %s tokens/s of a transformer with %s parameters replayed, %s launched anew", bench.Number(replay.Median), shape, bench.Number(cached.Median))
+		}
+	}
+	if steps, accuracy := r.Find("train", "replay", "steps/s"), r.Find("train", "replay", "accuracy"); steps != nil && accuracy != nil {
+		say("train        %s steps/s of a classifier replayed, %.1f %% of the test images right", bench.Number(steps.Median), 100*accuracy.Median)
+	}
 	if len(lines) == 0 {
 		return
 	}

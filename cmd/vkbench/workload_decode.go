@@ -47,9 +47,15 @@ func (f *decodeFlags) check(decodes bool) error {
 // models are those to decode with, and the tokenizer if there is one.
 func (f *decodeFlags) models() ([]suite.DecodeModel, *llm.Tokenizer, error) {
 	if f.Model == "" {
-		return slices.DeleteFunc(suite.DecodeModels(), func(m suite.DecodeModel) bool {
-			return len(f.Shapes) > 0 && !slices.Contains(f.Shapes, m.Name)
-		}), nil, nil
+		models := suite.DecodeModels()
+		if len(f.Shapes) == 0 {
+			return models, nil, nil
+		}
+		models = slices.DeleteFunc(models, func(m suite.DecodeModel) bool { return !slices.Contains(f.Shapes, m.Name) })
+		for i := range models {
+			models[i].Optional = false
+		}
+		return models, nil, nil
 	}
 	m, err := llm.OpenModel(f.Model)
 	if err != nil {
@@ -78,7 +84,7 @@ func runDecode(ctx context.Context, j job) (out outcome, err error) {
 	}
 	text := ""
 	err = withDevice(j, func(d *vk.Device) error {
-		if out.Results, err = suite.Decode(ctx, d, j.options(), models); err != nil {
+		if out.Results, out.Warnings, err = suite.Decode(ctx, d, j.options(), models); err != nil {
 			return err
 		}
 		if tokenizer == nil {
