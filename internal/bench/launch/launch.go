@@ -318,8 +318,8 @@ func (r *rig) close() error {
 // first is how often what happens once is measured.
 const first = 5
 
-// once measures what happens once for a stream or a graph: the first launch, with the
-// pipeline compiled and every page touched for the first time, and the recording.
+// once measures what happens once for a stream or a graph: the first launch, with every
+// page touched for the first time, and the recording.
 func (r *rig) once() ([]bench.Result, error) {
 	var list []bench.Result
 	var times []float64

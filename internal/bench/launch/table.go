@@ -175,7 +175,7 @@ func (v view) lines() string {
 func (v view) once(sizes []int) string {
 	t := newTable(3, 1, 3)
 	t.AppendHeader(table.Row{"", "median", ""})
-	t.AppendRow(table.Row{"first launch of a stream: pipeline compiled, first touch of its pages", figure(v.find("first", "wall"), 1000), "µs"})
+	t.AppendRow(table.Row{"first launch of a stream, with the first touch of its pages", figure(v.find("first", "wall"), 1000), "µs"})
 	for _, n := range sizes {
 		t.AppendRow(table.Row{fmt.Sprintf("recording a graph of %d launches", n), figure(v.find(fmt.Sprintf("capture/n=%d", n), "wall"), 1), "ns/launch"})
 	}
