@@ -120,6 +120,7 @@ func (d *Device) submit(s *Submission, t *Timeline, c *abi.Submission, words []u
 	defer d.queueMu.Unlock()
 	for _, w := range s.Waits {
 		if value := w.Timeline.signalled(w.Serial); value != 0 {
+			w.Timeline.awaited.Store(true)
 			s.waits = append(s.waits, bits(w.Timeline.semaphore), value)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ type Timeline struct {
 	d         *Device
 	semaphore vulkan.Semaphore
 	closed    atomic.Bool
+	awaited   atomic.Bool // by a submission
 
 	mu        sync.Mutex
 	submitted uint64   // serial of the last submission, failed ones included
@@ -44,9 +46,20 @@ func (t *Timeline) Close() {
 	if t.closed.Swap(true) {
 		return
 	}
+	if t.awaited.Load() && t.d.touchesLate() {
+		t.d.queueMu.Lock()
+		vulkan.DeviceWaitIdle(t.d.device) // whatever it says, there is nothing better to do
+		t.d.queueMu.Unlock()
+	}
 	vulkan.DestroySemaphore(t.d.device, t.semaphore, nil)
 	t.d.died(kindTimeline)
 }
+
+// touchesLate tells of drivers whose queue thread looks at what a submission waited for
+// once more after the host has seen that submission complete, so that destroying it then
+// ends the process. Mesa's software driver does, in 22.3 at least. Its queue is in order:
+// when all is idle the thread is past it.
+func (d *Device) touchesLate() bool { return strings.HasPrefix(d.info.Driver, "llvmpipe") }
 
 // Submitted is the serial of the last submission.
 func (t *Timeline) Submitted() uint64 {

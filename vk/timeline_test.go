@@ -291,6 +291,25 @@ func TestSubmissionWaits(t *testing.T) {
 	first.wait(first.timeline.Submitted())
 }
 
+// What was waited for may be closed as soon as the host has seen the waiting submission
+// complete; a driver that still looked at it would end the process.
+func TestAwaitedTimelinesCloseAtOnce(t *testing.T) {
+	d := vktest.Open(t)
+	for range 300 {
+		first, err := d.NewTimeline()
+		require.NoError(t, err)
+		second, err := d.NewTimeline()
+		require.NoError(t, err)
+		serial, err := d.Submit(&vk.Submission{}, first)
+		require.NoError(t, err)
+		serial, err = d.Submit(&vk.Submission{Waits: []vk.Wait{{Timeline: first, Serial: serial}}}, second)
+		require.NoError(t, err)
+		require.NoError(t, second.Wait(context.Background(), serial))
+		first.Close()
+		second.Close()
+	}
+}
+
 // Goroutines submit to one timeline, each from a pool of its own, and some of the
 // submissions fail: each serial is given once, all complete, waits return.
 func TestConcurrentSubmitters(t *testing.T) {
