@@ -112,7 +112,7 @@ func noCMemoryGrows(t *testing.T, addresses bool) {
 			measure() // what is made once
 			// Threads of the driver come and go; a leak comes every time.
 			best := measure()
-			for range 3 {
+			for range 8 {
 				if best < 1 {
 					break
 				}

@@ -47,7 +47,6 @@ func TestLenAndBoundsCountWhatIsTouched(t *testing.T) {
 func TestOverlappingOutputsAreRefused(t *testing.T) {
 	env := envOf(shaders.Fill, devices[0])
 	value := shaders.Operand{Kind: shaders.ScalarParam, DType: shaders.Float32}
-	var overlapping, refused int
 	rapid.Check(t, func(t *rapid.T) {
 		l := layouts().Draw(t, "layout")
 		seen, twice := map[int]bool{}, false
@@ -59,14 +58,12 @@ func TestOverlappingOutputsAreRefused(t *testing.T) {
 		var p shaders.Plan
 		err := shaders.Fill.Plan(env, []shaders.Operand{value, f32(l)}, &p)
 		if twice {
-			overlapping++
 			require.Error(t, err, l.String())
 		}
-		if err != nil {
-			refused++
-		}
 	})
-	require.Positive(t, overlapping)
+	// A few random layouts may hold no such output; this is one.
+	twice := shaders.Layout{Rank: 2, Shape: [shaders.MaxRank]int{2, 2}, Stride: [shaders.MaxRank]int{1, 1}}
+	require.Error(t, shaders.Fill.Plan(env, []shaders.Operand{value, f32(twice)}, &shaders.Plan{}))
 	// And a view made by slicing and permuting never is.
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, c := range ref.Cases(rng, 50) {
