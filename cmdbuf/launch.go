@@ -59,33 +59,18 @@ func (s *Stream) prepare(k *shaders.Kernel, args []Arg) (*launch, error) {
 	l.operands, l.bindings = l.operands[:0], l.bindings[:0]
 	for i, arg := range args {
 		// No method of arg may be called: see Arg.
-		switch a := arg.(type) {
-		case *Tensor[float32]:
-			if a != nil {
-				err = s.addTensor(l, i, &a.v)
-			} else {
-				err = argumentError(k, i, errNilArgument)
-			}
-		case *Tensor[int32]:
-			if a != nil {
-				err = s.addTensor(l, i, &a.v)
-			} else {
-				err = argumentError(k, i, errNilArgument)
-			}
-		case *Tensor[uint32]:
-			if a != nil {
-				err = s.addTensor(l, i, &a.v)
-			} else {
-				err = argumentError(k, i, errNilArgument)
-			}
-		case Scalar:
-			l.operands = append(l.operands, a.operand())
-		case nil:
-			err = argumentError(k, i, errNilArgument)
-		default:
-			err = argumentError(k, i, errNamedOutside)
+		if scalar, ok := arg.(Scalar); ok {
+			l.operands = append(l.operands, scalar.operand())
+			continue
 		}
-		if err != nil {
+		v := viewOf(arg)
+		if v == nil {
+			if _, named := arg.(Named); named {
+				return nil, argumentError(k, i, errNamedOutside)
+			}
+			return nil, argumentError(k, i, errNilArgument)
+		}
+		if err := s.addTensor(l, i, v); err != nil {
 			return nil, err
 		}
 	}

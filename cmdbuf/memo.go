@@ -38,28 +38,13 @@ func (m *memo) find(s *Stream, k *shaders.Kernel, args []Arg) *launch {
 	}
 	m.key = append(m.key[:0], p.id)
 	for _, arg := range args {
-		var v *view
-		switch a := arg.(type) {
-		case *Tensor[float32]:
-			if a == nil {
-				return nil
-			}
-			v = &a.v
-		case *Tensor[int32]:
-			if a == nil {
-				return nil
-			}
-			v = &a.v
-		case *Tensor[uint32]:
-			if a == nil {
-				return nil
-			}
-			v = &a.v
-		case Scalar:
+		if a, ok := arg.(Scalar); ok {
 			// Views count from 1, so no scalar looks like one.
 			m.key = append(m.key, 0, uint64(a.dtype)<<32|uint64(a.bits))
 			continue
-		default:
+		}
+		v := viewOf(arg)
+		if v == nil {
 			return nil
 		}
 		if !v.alive() || v.stream.dev != s.dev {

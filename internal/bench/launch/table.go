@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"vkcompute/internal/bench"
 )
@@ -107,26 +106,8 @@ func over(r *bench.Result, name string) string {
 	return strconv.FormatFloat(r.Median/r.Reference[name], 'f', 2, 64)
 }
 
-func newTable(columns int, left ...int) table.Writer {
-	t := table.NewWriter()
-	style := table.StyleLight
-	style.Format.Header = text.FormatDefault // upper case would turn µ into M
-	style.Options.SeparateRows = false
-	t.SetStyle(style)
-	var list []table.ColumnConfig
-	for i := 1; i <= columns; i++ {
-		c := table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight}
-		if slices.Contains(left, i) {
-			c.Align, c.AlignHeader = text.AlignLeft, text.AlignLeft
-		}
-		list = append(list, c)
-	}
-	t.SetColumnConfigs(list)
-	return t
-}
-
 func (v view) modes(sizes []int) string {
-	t := newTable(12)
+	t := bench.NewTable(12)
 	t.AppendHeader(table.Row{"n", "rebuild", "C", "×C", "C fresh", "cached", "C", "×C", "replay", "C", "×C", "replay is cheaper"})
 	for _, n := range sizes {
 		r, c, p := v.find(fmt.Sprintf("rebuild/n=%d", n), "wall"), v.find(fmt.Sprintf("cached/n=%d", n), "wall"), v.find(fmt.Sprintf("replay/n=%d", n), "wall")
@@ -143,7 +124,7 @@ func (v view) modes(sizes []int) string {
 }
 
 func (v view) controls(sizes []int) string {
-	t := newTable(5, 1, 5)
+	t := bench.NewTable(5, 1, 5)
 	t.AppendHeader(table.Row{"", "library", "C", "×C", ""})
 	empty := v.find("empty-submit", "wall")
 	t.AppendRow(table.Row{"empty submission and wait", figure(empty, 1), reference(empty, "c", 1), over(empty, "c"), "ns/submit"})
@@ -160,7 +141,7 @@ func (v view) controls(sizes []int) string {
 }
 
 func (v view) lines() string {
-	t := newTable(7, 1)
+	t := bench.NewTable(7, 1)
 	t.AppendHeader(table.Row{"", "a: µs/submit", "C", "×C", "b: ns/launch", "C", "×C"})
 	for m := range modeCount {
 		a, b := v.find("line/"+m.String(), "per-submit"), v.find("line/"+m.String(), "per-launch")
@@ -173,7 +154,7 @@ func (v view) lines() string {
 }
 
 func (v view) once(sizes []int) string {
-	t := newTable(3, 1, 3)
+	t := bench.NewTable(3, 1, 3)
 	t.AppendHeader(table.Row{"", "median", ""})
 	t.AppendRow(table.Row{"first launch of a stream, with the first touch of its pages", figure(v.find("first", "wall"), 1000), "µs"})
 	for _, n := range sizes {
