@@ -167,15 +167,13 @@ func (c *Capture) launch(k *shaders.Kernel, grid *binding, args []Arg) error {
 		return err
 	}
 	c.ops.use(&c.index, l.program)
-	o.accesses.from = int32(len(c.ops.accesses))
-	c.ops.accesses = append(c.ops.accesses, l.bindings...)
+	o.accesses = c.ops.access(l.bindings...)
 	if grid != nil {
 		if _, err := c.ops.hold(&c.index, grid.slice); err != nil {
 			return fmt.Errorf("cmdbuf: indirect launch %s: grid: %w", k.Name, err)
 		}
-		c.ops.accesses = append(c.ops.accesses, l.indirect)
+		o.accesses.to = c.ops.access(l.indirect).to
 	}
-	o.accesses.to = int32(len(c.ops.accesses))
 	o.push.from = int32(len(c.ops.push))
 	c.ops.push = append(c.ops.push, l.push()...)
 	for len(c.ops.push) < int(o.push.from)+l.program.pushSize {

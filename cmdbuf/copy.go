@@ -8,32 +8,37 @@ import (
 	"vkcompute/vk"
 )
 
-// endsOfCopy checks a copy and says what it moves. Tensors that are not contiguous are
-// copied by a kernel instead.
-func (s *Stream) endsOfCopy(destination, source Arg) (to, from *view, err error) {
-	to, from = viewOf(destination), viewOf(source)
-	if to == nil || from == nil {
-		return nil, nil, fmt.Errorf("cmdbuf: copy: want two tensors, found %T and %T", destination, source)
+// endsOfCopy checks a copy and says what it moves, nothing if size is 0. Tensors that are
+// not contiguous are copied by a kernel instead.
+func (s *Stream) endsOfCopy(destination, source Arg) (from, to transferEnd, size uint64, err error) {
+	dst, src := viewOf(destination), viewOf(source)
+	if dst == nil || src == nil {
+		return from, to, 0, fmt.Errorf("cmdbuf: copy: want two tensors, found %T and %T", destination, source)
 	}
-	for _, v := range []*view{to, from} {
+	for _, v := range []*view{dst, src} {
 		if v.stream.dev != s.dev {
-			return nil, nil, fmt.Errorf("cmdbuf: copy: %w", ErrForeign)
+			return from, to, 0, fmt.Errorf("cmdbuf: copy: %w", ErrForeign)
 		}
 		if !v.alive() {
-			return nil, nil, fmt.Errorf("cmdbuf: copy: tensor: %w", ErrClosed)
+			return from, to, 0, fmt.Errorf("cmdbuf: copy: tensor: %w", ErrClosed)
 		}
 	}
-	a, b := to.layout, from.layout
-	if a.Rank != b.Rank || a.Shape != b.Shape || to.dtype != from.dtype {
-		return nil, nil, fmt.Errorf("cmdbuf: copy: %w: %v of %v from %v of %v", ErrShape, to.dtype, a, from.dtype, b)
+	a, b := dst.layout, src.layout
+	if a.Rank != b.Rank || a.Shape != b.Shape || dst.dtype != src.dtype {
+		return from, to, 0, fmt.Errorf("cmdbuf: copy: %w: %v of %v from %v of %v", ErrShape, dst.dtype, a, src.dtype, b)
 	}
-	if to.slice == from.slice && overlap(a, b) {
-		return nil, nil, fmt.Errorf("cmdbuf: copy: %w", ErrOverlap)
+	if dst.slice == src.slice && overlap(a, b) {
+		return from, to, 0, fmt.Errorf("cmdbuf: copy: %w", ErrOverlap)
 	}
 	if !contiguous(a) || !contiguous(b) {
-		return nil, nil, fmt.Errorf("cmdbuf: copy: %w: want contiguous tensors, found %v and %v; launch shaders.Copy for others", ErrShape, a, b)
+		return from, to, 0, fmt.Errorf("cmdbuf: copy: %w: want contiguous tensors, found %v and %v; launch shaders.Copy for others", ErrShape, a, b)
 	}
-	return to, from, nil
+	if a.Len() > 0 {
+		from.slice, to.slice = src.slice, dst.slice
+		from.offset, _ = src.reached()
+		to.offset, size = dst.reached()
+	}
+	return from, to, size, nil
 }
 
 // Copy copies the elements of a contiguous tensor to another of the same shape and type.
@@ -43,13 +48,11 @@ func (s *Stream) Copy(destination, source Arg) error {
 	if err := s.idle("copy"); err != nil {
 		return err
 	}
-	to, from, err := s.endsOfCopy(destination, source)
-	if err != nil || to.layout.Len() == 0 {
+	from, to, size, err := s.endsOfCopy(destination, source)
+	if err != nil || size == 0 {
 		return err
 	}
-	at, size := to.reached()
-	start, _ := from.reached()
-	if err := s.transfer(transferEnd{from.slice, start}, transferEnd{to.slice, at}, size); err != nil {
+	if err := s.transfer(from, to, size); err != nil {
 		return fmt.Errorf("cmdbuf: copy: %w", err)
 	}
 	return nil
@@ -59,13 +62,11 @@ func (s *Stream) Copy(destination, source Arg) error {
 // and type.
 func (c *Capture) Copy(destination, source Arg) error {
 	return c.step(func() error {
-		to, from, err := c.stream.endsOfCopy(destination, source)
-		if err != nil || to.layout.Len() == 0 {
+		from, to, size, err := c.stream.endsOfCopy(destination, source)
+		if err != nil || size == 0 {
 			return err
 		}
-		at, size := to.reached()
-		start, _ := from.reached()
-		return c.transfer(transferEnd{from.slice, start}, transferEnd{to.slice, at}, size)
+		return c.transfer(from, to, size)
 	})
 }
 
@@ -114,11 +115,8 @@ func (c *Capture) transfer(source, destination transferEnd, size uint64) error {
 			return fmt.Errorf("cmdbuf: copy: %w", err)
 		}
 	}
-	o := op{kind: opCopy, info: -1, set: -1}
-	o.accesses.from = int32(len(c.ops.accesses))
-	c.ops.accesses = append(c.ops.accesses, source.binding(size, shaders.Read), destination.binding(size, shaders.Write))
-	o.accesses.to = int32(len(c.ops.accesses))
-	c.ops.list = append(c.ops.list, o)
+	c.ops.list = append(c.ops.list, op{kind: opCopy, info: -1, set: -1,
+		accesses: c.ops.access(source.binding(size, shaders.Read), destination.binding(size, shaders.Write))})
 	return nil
 }
 

@@ -277,11 +277,7 @@ func (c *Capture) fill(to transferEnd, size uint64, value uint32) error {
 	if _, err := c.ops.hold(&c.index, to.slice); err != nil {
 		return fmt.Errorf("cmdbuf: fill: %w", err)
 	}
-	o := op{kind: opFill, info: -1, set: -1, value: value}
-	o.accesses.from = int32(len(c.ops.accesses))
-	c.ops.accesses = append(c.ops.accesses, to.binding(size, shaders.Write))
-	o.accesses.to = int32(len(c.ops.accesses))
-	c.ops.list = append(c.ops.list, o)
+	c.ops.list = append(c.ops.list, op{kind: opFill, info: -1, set: -1, value: value, accesses: c.ops.access(to.binding(size, shaders.Write))})
 	return nil
 }
 

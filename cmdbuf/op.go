@@ -111,6 +111,13 @@ func (o *ops) use(x *indexes, p *program) {
 	}
 }
 
+// access appends the ranges an operation reads and writes.
+func (o *ops) access(list ...binding) run {
+	from := int32(len(o.accesses))
+	o.accesses = append(o.accesses, list...)
+	return run{from, int32(len(o.accesses))}
+}
+
 // accessesOf are the ranges an operation reads and writes.
 func (o *ops) accessesOf(p *op) []binding { return o.accesses[p.accesses.from:p.accesses.to] }
 

@@ -21,7 +21,7 @@ type batchProfile struct {
 	serial  uint64 // of the batch, 0 while it is not submitted
 }
 
-// begin notes the start of a launch in the current batch.
+// beginSpan notes the start of a launch in the current batch.
 func (s *Stream) beginSpan() error {
 	if !s.profiling {
 		return nil
@@ -53,7 +53,7 @@ func (s *Stream) beginSpan() error {
 	return nil
 }
 
-// endSpan notes its end.
+// endSpan notes the end of one.
 func (s *Stream) endSpan(name string) {
 	if t := s.times; t != nil && len(t.names) < profiledLaunches {
 		s.batch.commands.Timestamp(t.queries, uint32(2*len(t.names)+1), vk.StageBottom)

@@ -31,7 +31,7 @@ type program struct {
 
 var programIDs atomic.Uint64
 
-// needs maps capabilities that devices differ in to the feature that has to be on.
+// missingCapability finds a capability of the module whose feature the device lacks.
 func missingCapability(m *shaders.Module, f *vk.Features) (shaders.Capability, bool) {
 	for _, c := range m.Capabilities {
 		have := true
