@@ -607,8 +607,25 @@ static void VC_CALL w_UpdateDescriptorSets(VcObject device, uint32_t count, cons
 
 // --- commands -------------------------------------------------------------------------
 
-CREATE(CreateCommandPool, SH_COMMAND_POOL)
-DESTROY(DestroyCommandPool, SH_COMMAND_POOL)
+// Pools are known on devices that are only passed through too: a pool takes its command
+// buffers with it, and the driver gives their handles out again, perhaps on a watched device.
+static VcResult VC_CALL w_CreateCommandPool(VcObject device, const void *info, const void *alloc, VcHandle *out) {
+    DEVICE(CreateCommandPool);
+    if (d->driver) INJECT(CreateCommandPool);
+    VcResult r = d->real.CreateCommandPool(device, info, alloc, out);
+    if (r < 0) return r;
+    sh_lock();
+    born(d, SH_COMMAND_POOL, *out);
+    sh_unlock();
+    return r;
+}
+
+static void VC_CALL w_DestroyCommandPool(VcObject device, VcHandle handle, const void *alloc) {
+    DEVICE_VOID(DestroyCommandPool);
+    if (handle && !sh_kill(d, SH_COMMAND_POOL, handle, "vkDestroyCommandPool")) return;
+    d->real.DestroyCommandPool(device, handle, alloc);
+}
+
 PLAIN(ResetCommandPool, (VcObject device, VcHandle pool, uint32_t flags), (device, pool, flags))
 
 static VcResult VC_CALL w_AllocateCommandBuffers(VcObject device, const ShCommandBufferAllocateInfo *info, VcObject *out) {
@@ -617,7 +634,7 @@ static VcResult VC_CALL w_AllocateCommandBuffers(VcObject device, const ShComman
     VcResult r = d->real.AllocateCommandBuffers(device, info, out);
     if (r < 0) return r;
     sh_lock();
-    sh_object *pool = d->driver ? sh_find(SH_COMMAND_POOL, d, info->commandPool) : NULL;
+    sh_object *pool = sh_find(SH_COMMAND_POOL, d, info->commandPool);
     for (uint32_t i = 0; i < info->commandBufferCount; i++)
         sh_born(d->driver, SH_COMMAND_BUFFER, NULL, (uintptr_t)out[i], pool ? pool : d->object)->owner = d;
     sh_unlock();

@@ -121,3 +121,25 @@ func TestUntouchedDevicesAreCountedNowhere(t *testing.T) {
 	require.Empty(t, driver.Calls())
 	require.NoError(t, driver.Close())
 }
+
+// A device that nobody watches gives a pool back, and the driver hands its command buffers'
+// memory to one that is watched: that is no handle given out twice.
+func TestUnwatchedDevicesGiveBackWhatTheirPoolsHeld(t *testing.T) {
+	driver := newDriver(t, shim.Plain)
+	plain, err := vk.Open(vktest.Options(t))
+	require.NoError(t, err)
+	watched, err := driver.Open(vktest.Options(t))
+	require.NoError(t, err)
+	for range 20 {
+		for _, d := range []*vk.Device{plain, watched} {
+			pool, err := d.NewCommandPool()
+			require.NoError(t, err)
+			_, err = pool.New()
+			require.NoError(t, err)
+			pool.Close()
+		}
+	}
+	require.NoError(t, watched.Close())
+	require.NoError(t, plain.Close())
+	require.NoError(t, driver.Close())
+}

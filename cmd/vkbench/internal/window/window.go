@@ -180,6 +180,9 @@ func Show(ctx context.Context, o Options) (err error) {
 			if still := paused || o.PauseAt > 0 && c.Frame >= o.PauseAt; !still {
 				begin := time.Now()
 				if err := o.Frame(ctx, clean); err != nil {
+					if ctx.Err() != nil {
+						return nil // the context's end closes the window, also in the middle of a frame
+					}
 					return err
 				}
 				last := time.Since(begin)
