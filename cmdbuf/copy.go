@@ -13,7 +13,7 @@ import (
 func (s *Stream) endsOfCopy(destination, source Arg) (from, to transferEnd, size uint64, err error) {
 	dst, src := viewOf(destination), viewOf(source)
 	if dst == nil || src == nil {
-		return from, to, 0, fmt.Errorf("cmdbuf: copy: want two tensors, found %T and %T", destination, source)
+		return from, to, 0, fmt.Errorf("cmdbuf: copy: want two tensors, found %T and %T, or one that nobody made", destination, source)
 	}
 	for _, v := range []*view{dst, src} {
 		if v.stream.dev != s.dev {
@@ -73,8 +73,8 @@ func (c *Capture) Copy(destination, source Arg) error {
 // WriteIn records an upload: each replay puts these elements, of which the graph keeps a
 // copy, into a contiguous tensor.
 func WriteIn[T Element](c *Capture, t *Tensor[T], host []T) error {
-	if t == nil {
-		return fmt.Errorf("cmdbuf: write: want a tensor, found nil")
+	if !t.made() {
+		return fmt.Errorf("cmdbuf: write: %w", errNilArgument)
 	}
 	return c.write(&t.v, bytesOf(host))
 }
@@ -83,7 +83,7 @@ func (c *Capture) write(v *view, host []byte) error {
 	return c.step(func() error {
 		s := c.stream
 		switch n := v.layout.Len() * elementSize; {
-		case v.stream != s:
+		case v.stream.dev != s.dev:
 			return fmt.Errorf("cmdbuf: write: %w", ErrForeign)
 		case !v.alive():
 			return fmt.Errorf("cmdbuf: write: tensor: %w", ErrClosed)

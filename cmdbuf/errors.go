@@ -30,7 +30,7 @@ var (
 )
 
 var (
-	errNilArgument  = errors.New("want a tensor or a scalar, found nil")
+	errNilArgument  = errors.New("want a tensor or a scalar, found nil or a tensor that nobody made")
 	errNamedOutside = errors.New("want a tensor or a scalar, found a named parameter, which only launches of a capture have")
 )
 

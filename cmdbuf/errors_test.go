@@ -178,3 +178,37 @@ func TestWrongOptions(t *testing.T) {
 	_, err = cmdbuf.NewStream(s.Device(), cmdbuf.Options{Pools: pool.Layout{Pools: []pool.PoolSpec{{MinSlice: 2, MaxSlice: 1}}}})
 	require.ErrorIs(t, err, pool.ErrLayout)
 }
+
+// A tensor that nobody made, nil or the zero value, is an error wherever one is taken.
+func TestTensorsThatNobodyMade(t *testing.T) {
+	s := newStream(t, cmdbuf.Options{})
+	real := zeros(t, s, 1)
+	for name, x := range map[string]*cmdbuf.Tensor[float32]{"nil": nil, "zero": {}} {
+		one := make([]float32, 1)
+		capture := func(f func(c *cmdbuf.Capture) error) func() error {
+			return func() error {
+				_, err := s.Capture(ctx, f)
+				return err
+			}
+		}
+		for call, f := range map[string]func() error{
+			"launch":          func() error { return s.Launch(shaders.Add, x, real, real) },
+			"copy":            func() error { return s.Copy(real, x) },
+			"write":           func() error { return x.Write(one) },
+			"read":            func() error { _, err := x.Read(ctx); return err },
+			"read into":       func() error { return x.ReadInto(ctx, one) },
+			"read async":      func() error { return <-x.ReadAsync(ctx, one) },
+			"map":             func() error { return x.Map(ctx, func([]float32) {}) },
+			"strided":         func() error { _, err := x.Strided(shaders.Contiguous(1)); return err },
+			"captured launch": capture(func(c *cmdbuf.Capture) error { return c.Launch(shaders.Fill, cmdbuf.Float32(1), x) }),
+			"parameter":       capture(func(c *cmdbuf.Capture) error { return c.Launch(shaders.Fill, cmdbuf.Float32(1), cmdbuf.Param("x", x)) }),
+			"captured write":  capture(func(c *cmdbuf.Capture) error { return cmdbuf.WriteIn(c, x, one) }),
+			"indirect launch": func() error { return s.LaunchIndirect(shaders.Nop, &cmdbuf.Tensor[uint32]{}) },
+		} {
+			require.Error(t, f(), "%s of %s", call, name)
+		}
+	}
+	_, err := cmdbuf.New[float32](nil, 1)
+	require.Error(t, err)
+	require.NoError(t, s.Validate())
+}

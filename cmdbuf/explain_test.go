@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"vkcompute/cmdbuf"
+	"vkcompute/pool"
 	"vkcompute/shaders"
 	"vkcompute/vk"
 )
@@ -124,6 +125,45 @@ func TestStreamsShareTensorsThroughEvents(t *testing.T) {
 		require.NoError(t, z.Close())
 	}
 	require.Equal(t, []float32{351}, read(t, one))
+}
+
+// What a launch takes from another stream of the device, uploads, parameters, copies and
+// the grids of a capture take too.
+func TestCapturesTakeTensorsOfOtherStreams(t *testing.T) {
+	a := newStream(t, cmdbuf.Options{})
+	b, err := cmdbuf.NewStream(a.Device(), cmdbuf.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close(ctx)) })
+	x, y, z := zeros(t, a, 4), zeros(t, a, 4), zeros(t, a, 4)
+	grid := upload(t, a, []uint32{1, 1, 1}, 3)
+	g, err := b.Capture(ctx, func(c *cmdbuf.Capture) error {
+		return errors.Join(
+			cmdbuf.WriteIn(c, x, []float32{1, 2, 3, 4}),
+			c.Copy(y, x),
+			c.LaunchIndirect(shaders.Add, grid, x, y, cmdbuf.Param("out", z)))
+	})
+	require.NoError(t, err)
+	e, err := a.Record()
+	require.NoError(t, err)
+	require.NoError(t, b.WaitFor(e))
+	require.NoError(t, g.Replay())
+	other, err := cmdbuf.Upload(a, make([]float32, 4), 4)
+	require.NoError(t, err)
+	require.NoError(t, a.Flush())
+	e, err = a.Record()
+	require.NoError(t, err)
+	require.NoError(t, b.WaitFor(e))
+	require.NoError(t, g.Set("out", other))
+	require.NoError(t, g.Replay())
+	e, err = b.Record()
+	require.NoError(t, err)
+	require.NoError(t, a.WaitFor(e))
+	require.Equal(t, []float32{2, 4, 6, 8}, read(t, z))
+	require.Equal(t, []float32{2, 4, 6, 8}, read(t, other))
+	require.NoError(t, other.Close())
+	require.ErrorIs(t, a.InstallPools(ctx, pool.SubSlices()), pool.ErrInUse, "the graph keeps it")
+	require.NoError(t, g.Close())
+	require.NoError(t, errors.Join(a.Validate(), b.Validate()))
 }
 
 func TestTemporariesShareMemory(t *testing.T) {

@@ -110,7 +110,7 @@ func (s *Stream) finish(l *launch) error {
 // is wrong with the operand as such is left to the kernel's plan to say.
 func (s *Stream) addTensor(l *launch, i int, v *view) error {
 	k := l.program.kernel
-	if v.stream != s && v.stream.dev != s.dev {
+	if v.stream.dev != s.dev {
 		return argumentError(k, i, fmt.Errorf("%w: copy it over through the host", ErrForeign))
 	}
 	if !v.alive() {
@@ -137,12 +137,12 @@ func (v *view) binding(access shaders.Access) binding {
 
 // grid checks where an indirect launch reads its grid.
 func (s *Stream) grid(k *shaders.Kernel, t *Tensor[uint32]) (binding, error) {
-	if k == nil || t == nil {
+	if k == nil || !t.made() {
 		return binding{}, fmt.Errorf("cmdbuf: indirect launch: want a kernel and a tensor with the grid, found nil")
 	}
 	v := &t.v
 	switch {
-	case v.stream != s:
+	case v.stream.dev != s.dev:
 		return binding{}, fmt.Errorf("cmdbuf: indirect launch %s: grid: %w", k.Name, ErrForeign)
 	case !v.slice.Valid():
 		return binding{}, fmt.Errorf("cmdbuf: indirect launch %s: grid: %w", k.Name, ErrClosed)

@@ -36,19 +36,19 @@ type parameter struct {
 	uses   []int32 // operations, ascending
 }
 
-// viewOf is the view of a tensor argument, nil for anything else.
+// viewOf is the view of a tensor argument, nil for anything else and for the zero Tensor.
 func viewOf(a Arg) *view {
 	switch t := a.(type) {
 	case *Tensor[float32]:
-		if t != nil {
+		if t.made() {
 			return &t.v
 		}
 	case *Tensor[int32]:
-		if t != nil {
+		if t.made() {
 			return &t.v
 		}
 	case *Tensor[uint32]:
-		if t != nil {
+		if t.made() {
 			return &t.v
 		}
 	}
@@ -137,7 +137,7 @@ func (g *Graph) set(name string, value Arg) error {
 	if v == nil || v.dtype != p.dtype {
 		return fmt.Errorf("want a tensor of type %v", p.dtype)
 	}
-	if v.stream != g.stream {
+	if v.stream.dev != g.stream.dev {
 		return ErrForeign
 	}
 	if err := v.slice.RetainAs(pool.Graph); err != nil {

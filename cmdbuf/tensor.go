@@ -98,6 +98,9 @@ func (*Tensor[T]) isArg() {}
 // New allocates a tensor, contiguous in row-major order. Its contents are undefined. A
 // shape with a zero holds no elements; no shape at all is one element.
 func New[T Element](s *Stream, shape ...int) (*Tensor[T], error) {
+	if s == nil {
+		return nil, fmt.Errorf("cmdbuf: new tensor: want a stream, found nil")
+	}
 	layout := shaders.Contiguous(shape...)
 	if err := layout.Validate(); err != nil {
 		return nil, fmt.Errorf("cmdbuf: new tensor: %w: %w", ErrShape, err)
@@ -168,6 +171,9 @@ func (t *Tensor[T]) Layout() shaders.Layout { return t.v.layout }
 // Slice is the memory behind the tensor, borrowed.
 func (t *Tensor[T]) Slice() pool.Slice { return t.v.slice }
 
+// made tells a tensor from nil and from the zero value, which no stream stands behind.
+func (t *Tensor[T]) made() bool { return t != nil && t.v.stream != nil }
+
 func bytesOf[T Element](p []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(p))), len(p)*elementSize)
 }
@@ -175,6 +181,9 @@ func bytesOf[T Element](p []T) []byte {
 // Write replaces the elements with host's, in row-major order. The call order counts:
 // launches before it still see the old contents.
 func (t *Tensor[T]) Write(host []T) error {
+	if !t.made() {
+		return fmt.Errorf("cmdbuf: write: %w", errNilArgument)
+	}
 	if t.Len() != len(host) {
 		return fmt.Errorf("cmdbuf: write: %w: the tensor has %d elements, the slice %d", ErrShape, t.Len(), len(host))
 	}
@@ -184,12 +193,18 @@ func (t *Tensor[T]) Write(host []T) error {
 // Read returns the elements in row-major order, after everything launched before. A
 // cancelled context stops the waiting, not the work.
 func (t *Tensor[T]) Read(ctx context.Context) ([]T, error) {
+	if !t.made() {
+		return nil, fmt.Errorf("cmdbuf: read: %w", errNilArgument)
+	}
 	host := make([]T, t.Len())
 	return host, t.ReadInto(ctx, host)
 }
 
 // ReadInto is Read into a slice of the right length.
 func (t *Tensor[T]) ReadInto(ctx context.Context, host []T) error {
+	if !t.made() {
+		return fmt.Errorf("cmdbuf: read: %w", errNilArgument)
+	}
 	if t.Len() != len(host) {
 		return fmt.Errorf("cmdbuf: read: %w: the tensor has %d elements, the slice %d", ErrShape, t.Len(), len(host))
 	}
@@ -200,6 +215,11 @@ func (t *Tensor[T]) ReadInto(ctx context.Context, host []T) error {
 // the calls arrive in host, and then one error or nil on the channel. Host must not be
 // touched before that. A cancelled context leaves host as it is.
 func (t *Tensor[T]) ReadAsync(ctx context.Context, host []T) <-chan error {
+	if !t.made() {
+		done := make(chan error, 1)
+		done <- fmt.Errorf("cmdbuf: read: %w", errNilArgument)
+		return done
+	}
 	if t.Len() != len(host) {
 		done := make(chan error, 1)
 		done <- fmt.Errorf("cmdbuf: read: %w: the tensor has %d elements, the slice %d", ErrShape, t.Len(), len(host))
@@ -213,6 +233,9 @@ func (t *Tensor[T]) ReadAsync(ctx context.Context, host []T) <-chan error {
 // host sees the memory of a contiguous tensor, these are the elements themselves. The
 // slice dies with the call, and f must not use the stream.
 func (t *Tensor[T]) Map(ctx context.Context, f func(host []T)) error {
+	if !t.made() {
+		return fmt.Errorf("cmdbuf: map: %w", errNilArgument)
+	}
 	s := t.v.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,6 +261,9 @@ func (t *Tensor[T]) Map(ctx context.Context, f func(host []T)) error {
 
 // derive makes a view with another layout over the same memory.
 func (t *Tensor[T]) derive(what string, layout shaders.Layout) (*Tensor[T], error) {
+	if !t.made() {
+		return nil, fmt.Errorf("cmdbuf: %s: %w", what, errNilArgument)
+	}
 	d := &Tensor[T]{v: view{stream: t.v.stream, slice: t.v.slice, dtype: t.v.dtype, layout: layout, capture: t.v.capture, borrowed: true, root: t.v.root}}
 	if d.v.root == nil {
 		d.v.root = t
