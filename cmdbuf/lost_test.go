@@ -52,7 +52,7 @@ func TestLostDevice(t *testing.T) {
 		if name != "profile" { // an event after nothing new is the last one
 			require.ErrorIs(t, err, vk.ErrDeviceLost, name)
 		}
-		require.Less(t, time.Since(start), 10*time.Second, name)
+		require.Less(t, time.Since(start), time.Minute, name)
 	}
 	require.NoError(t, g.Close())
 	require.NoError(t, x.Close())
@@ -171,13 +171,13 @@ func TestForgottenTensors(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return strings.Contains(log.String(), "never closed") && strings.Contains(log.String(), "[7 11]")
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.Equal(t, []float32{2}, read(t, view))
 	runtime.KeepAlive(view)
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return s.Stats().Pools.Total.Slices == s.Stats().Cache.UnpinnedEntries
-	}, 10*time.Second, time.Millisecond, "the other one is found too")
+	}, time.Minute, time.Millisecond, "the other one is found too")
 	require.NoError(t, s.Close(ctx))
 }
 

@@ -81,7 +81,6 @@ func TestTimestamps(t *testing.T) {
 	t.Logf("%d bytes in %v, %v with submission and wait", size, took, wall)
 	require.Positive(t, took)
 	require.LessOrEqual(t, took, wall+time.Millisecond)
-	require.LessOrEqual(t, l.d.Limits().Elapsed(ticks[1], ticks[2]), took)
 
 	// The device's copy says the same.
 	require.NoError(t, l.d.Invalidate(whole(out)))

@@ -167,6 +167,27 @@ func checkReport(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// begun waits until a run has started its worker: by then it minds interrupts. Where the
+// system does not tell, it waits a while.
+func begun(t *testing.T, pid int) {
+	t.Helper()
+	for range 600 {
+		lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+		require.NoError(t, err)
+		if len(lists) == 0 {
+			time.Sleep(3 * time.Second)
+			return
+		}
+		for _, name := range lists {
+			if children, err := os.ReadFile(name); err == nil && len(bytes.TrimSpace(children)) > 0 {
+				return
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatal("the run never started its worker")
+}
+
 // An interrupted run stops, its worker too, says so, and leaves no file.
 func TestInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -187,11 +208,11 @@ func TestInterrupt(t *testing.T) {
 	require.NoError(t, c.Start())
 	done := make(chan error, 1)
 	go func() { done <- c.Wait() }() // which waits for the worker too: it has the same standard error
-	time.Sleep(1500 * time.Millisecond)
+	begun(t, c.Process.Pid)
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		c.Process.Signal(syscall.SIGQUIT)
 		<-done
 		t.Fatalf("still running after the interrupt: %s", errOut.String())

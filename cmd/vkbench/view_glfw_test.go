@@ -53,7 +53,7 @@ func TestViewOnAScreen(t *testing.T) {
 		c.Stdout, c.Stderr = &said, &said
 		require.NoError(t, c.Start())
 		best := math.Inf(1)
-		for range 200 {
+		for range 1200 {
 			if best = min(best, apart(t, filepath.Join(dir, "Xvfb_screen0"), scene)); best < 6 {
 				break
 			}

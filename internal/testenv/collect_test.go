@@ -19,7 +19,7 @@ func TestCollect(t *testing.T) {
 	t.Setenv(varCollect, "1")
 	before := collections()
 	stop := collect()
-	require.Eventually(t, func() bool { return collections() > before+3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return collections() > before+3 }, time.Minute, time.Millisecond)
 	stop()
 	after := collections()
 	time.Sleep(20 * time.Millisecond)

@@ -96,7 +96,7 @@ func quarters(size int) func(context.Context, []uint32) error {
 func shows(t *testing.T, file string, want map[image.Point]color.RGBA) {
 	t.Helper()
 	problem := ""
-	for range 200 {
+	for range 3000 {
 		m, err := look(file)
 		problem = ""
 		if err != nil {
