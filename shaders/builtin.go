@@ -101,39 +101,10 @@ func Builtins() []*Kernel {
 	}
 }
 
-// preferredInvocations is what a workgroup of the built-in kernels takes where
-// the device allows it; 128 and less are enough.
-const preferredInvocations = 256
-
 // lineWorkgroup is a power of two in x: the reduction halves it.
 func lineWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
-	n := powerBelow(min(preferredInvocations, limits.Invocations, limits.Size[0]))
+	n := powerBelow(min(limits.Tuning.workgroup(), limits.Invocations, limits.Size[0]))
 	return []SpecConst{{ID: 0, Value: n}}, [3]uint32{n, 1, 1}
-}
-
-// tileWorkgroup is as square as it can be, wider rather than higher; flat where
-// nothing is to be shared. See matmul.comp.
-func tileWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
-	if limits.Tuning.Reads == Scattered {
-		n := powerBelow(min(32, limits.Invocations, limits.Size[0]))
-		return []SpecConst{{ID: 0, Value: n}, {ID: 1, Value: 1}}, [3]uint32{n, 1, 1}
-	}
-	if limits.SharedBytes == 0 {
-		limits.SharedBytes = 16 << 10 // what every Vulkan device has
-	}
-	x := powerBelow(min(16, limits.Size[0]))
-	y := powerBelow(min(16, limits.Size[1]))
-	for x > 1 || y > 1 {
-		if x*y <= limits.Invocations && 4*matDepth*matMicro*(x+y) <= limits.SharedBytes {
-			break
-		}
-		if y >= x {
-			y /= 2
-		} else {
-			x /= 2
-		}
-	}
-	return []SpecConst{{ID: 0, Value: x}, {ID: 1, Value: y}}, [3]uint32{x, y, 1}
 }
 
 // powerBelow is the greatest power of two not above n, and 1 for 0.

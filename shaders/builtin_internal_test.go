@@ -24,7 +24,7 @@ func TestBrokenBuiltinsSayWhy(t *testing.T) {
 // The planner and the shader share these by agreement only.
 func TestTileConstantsAreTheShaders(t *testing.T) {
 	// sa and sb: DEPTH·MICRO·(size.x + size.y) floats, at the default size 16×8.
-	require.Equal(t, 4*matDepth*matMicro*(16+8), MatMul.Module.SharedBytes)
+	require.Equal(t, int(sharedOf(Tuning{}.MatMulTile(), 16, 8)), MatMul.Module.SharedBytes)
 }
 
 // However a sum is shared out, its lanes are a power of two within the group, and

@@ -25,9 +25,9 @@ package shaders
 // little-endian machines that drive Vulkan devices the shader sees the words in
 // order.
 //
-//	kernel   scalars                            views
-//	MatMul   groups, M, N, K, tiles M, tiles N  a, b, out; the last two axes are the matrix
-//	Nop      0                                  none
+//	kernel   scalars                                     views
+//	MatMul   groups, M, N, K, tiles M, tiles N, patches  a, b, out; the last two axes are the matrix
+//	Nop      0                                           none
 //
 // For the others the head of the GLSL file says it: map.glsl for what works
 // element by element, generate.glsl, reduce.comp and so on.

@@ -14,7 +14,9 @@ type machine struct {
 	info []uint32
 	bind map[uint32][]uint32
 	wg   [3]uint32
-	err  error
+	// block is what an invocation makes of a matrix product.
+	block [2]uint32
+	err   error
 }
 
 // view is what a shader reads at one place of the info words.
@@ -97,7 +99,8 @@ var bodies = map[*shaders.Kernel]func(*machine, uint32){
 
 // run executes a plan. The data of operands is changed in place.
 func run(k *shaders.Kernel, plan *shaders.Plan, env shaders.Env, data [][]uint32, limit uint64) error {
-	m := machine{bind: map[uint32][]uint32{}, wg: env.WorkgroupSize}
+	tile := env.Tuning.MatMulTile()
+	m := machine{bind: map[uint32][]uint32{}, wg: env.WorkgroupSize, block: [2]uint32{tile.Rows, tile.Cols}}
 	for _, w := range plan.Info {
 		m.info = append(m.info, uint32(w), uint32(w>>32))
 	}
@@ -230,7 +233,7 @@ func (m *machine) matmul(g uint32) {
 		return
 	}
 	rows, cols, depth, tilesM, tilesN := m.info[1], m.info[2], m.info[3], m.info[4], m.info[5]
-	a, next := m.view(6)
+	a, next := m.view(7)
 	b, next := m.view(next)
 	o, _ := m.view(next)
 	tile, batch := g%(tilesM*tilesN), g/(tilesM*tilesN)
@@ -238,13 +241,10 @@ func (m *machine) matmul(g uint32) {
 	ia := a.offset + a.at(batch, r-2)
 	ib := b.offset + b.at(batch, r-2)
 	io := o.offset + o.at(batch, r-2)
-	height := 4 * m.wg[1]
-	if m.wg[1] == 1 {
-		height = 16
-	}
-	row0, col0 := tile/tilesN*height, tile%tilesN*4*m.wg[0]
+	height, width := m.block[0]*m.wg[1], m.block[1]*m.wg[0]
+	row0, col0 := tile/tilesN*height, tile%tilesN*width
 	for i := row0; i < min(row0+height, rows); i++ {
-		for j := col0; j < min(col0+4*m.wg[0], cols); j++ {
+		for j := col0; j < min(col0+width, cols); j++ {
 			var acc float32
 			for k := range depth {
 				acc += m.load(1, ia+i*a.stride[r-2]+k*a.stride[r-1]) * m.load(2, ib+k*b.stride[r-2]+j*b.stride[r-1])

@@ -4,36 +4,47 @@
 #include "info.glsl"
 #include "float.glsl"
 
-// Words: groups, M, N, K, tiles along M, tiles along N, then views a, b, out.
-// The last two axes of each view are the matrix, the ones before it the batch,
-// of the same shape in all three.
+// Words: groups, M, N, K, tiles along M, tiles along N, how direct operands are read
+// (below), then views a, b, out. The last two axes of each view are the matrix, the
+// ones before it the batch, of the same shape in all three.
 //
-// There are two ways. Where the group has a height, it makes a tile of 4·size.y by
-// 4·size.x results, 4×4 of them in each invocation, from slices of DEPTH along K
-// that it stages in shared memory. What lies beyond a matrix is staged as 0, in
-// both factors, so it adds nothing even beside a NaN or an infinity.
+// A group makes a tile of ROWS·size.y by COLS·size.x results, ROWS by COLS of them in
+// each invocation. There are two ways.
 //
-// Where the group is flat, nothing is shared: each invocation makes 16 rows of 4
-// columns. The elements of a are the same for the whole group, which a CPU driver
-// loads once; there a read through shared memory costs as much as one of the
-// buffer, for each invocation, and barriers cost more than they save.
+// STAGED: from slices of DEPTH along K that the group stages in shared memory. What
+// lies beyond a matrix is staged as 0, in both factors, so it adds nothing even beside
+// a NaN or an infinity.
+//
+// Otherwise each invocation loads for itself, patches of 4×4 elements in four loads of
+// four, whichever axis has unit stride: a patch that lies the other way is turned over
+// in registers. A driver that runs loads invocation by invocation, as those on the CPU
+// do, spends its time on loads, whether of one element or four; patches make that
+// ROWS·COLS multiply-adds for ROWS+COLS elements of four loads each. Shared memory costs
+// such a driver as much as a buffer, and barriers more than they save.
+// The word is 0 where the layouts do not allow patches, else 4, plus 1 if those of a
+// lie along M and 2 if those of b lie along K.
 //
 // Every BLOCK products the sums so far are added to the result and the rounding
 // errors of that are kept, so an element goes through BLOCK + 2 roundings at most.
 
 layout(local_size_x = 16, local_size_x_id = 0, local_size_y = 8, local_size_y_id = 1) in;
+// ROWS and COLS are powers of two, of 4 at least if not STAGED.
+layout(constant_id = 3) const uint ROWS = 4u;
+layout(constant_id = 4) const uint COLS = 4u;
+layout(constant_id = 5) const uint STAGED = 1u;
 
-layout(set = 0, binding = 1, std430) readonly buffer A { float a[]; };
-layout(set = 0, binding = 2, std430) readonly buffer B { float b[]; };
+layout(set = 0, binding = 1, std430) readonly buffer A { vec4 a[]; };
+layout(set = 0, binding = 2, std430) readonly buffer B { vec4 b[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer Out { float result[]; };
 
-const uint MICRO = 4u;
+// Single elements: no driver was seen to load the other three.
+#define ELEMENT(v, i) v[(i) >> 2u][(i) & 3u]
+
 const uint DEPTH = 16u;
-const uint ROWS = 16u;
 const uint BLOCK = 256u;
 
-shared float sa[DEPTH * MICRO * gl_WorkGroupSize.y];
-shared float sb[DEPTH * MICRO * gl_WorkGroupSize.x];
+shared float sa[DEPTH * ROWS * gl_WorkGroupSize.y * STAGED + 1u];
+shared float sb[DEPTH * COLS * gl_WorkGroupSize.x * STAGED + 1u];
 
 void main() {
     uint g = linearGroup();
@@ -46,7 +57,7 @@ void main() {
     uint tilesM = info[4];
     uint tilesN = info[5];
 
-    uint va = 6u;
+    uint va = 7u;
     uint r = info[va];
     uint vb = va + VIEW_WORDS(r);
     uint vo = vb + VIEW_WORDS(r);
@@ -74,85 +85,120 @@ void main() {
     uint oM = VIEW_STRIDE(vo, r, r - 2u);
     uint oN = VIEW_STRIDE(vo, r, r - 1u);
 
-    if (gl_WorkGroupSize.y == 1u) {
-        uint row0 = (tile / tilesN) * ROWS;
-        uint col0 = (tile % tilesN) * MICRO * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-        if (col0 >= N) { // no barrier follows
+    uint sx = gl_WorkGroupSize.x;
+    uint sy = gl_WorkGroupSize.y;
+    uint tx = gl_LocalInvocationID.x;
+    uint ty = gl_LocalInvocationID.y;
+
+    float sum[ROWS][COLS];
+    float rest[ROWS][COLS];
+    [[unroll]] for (uint i = 0u; i < ROWS; i++) {
+        [[unroll]] for (uint j = 0u; j < COLS; j++) {
+            sum[i][j] = 0.0;
+            rest[i][j] = 0.0;
+        }
+    }
+
+    if (STAGED == 0u) {
+        uint row0 = ((tile / tilesN) * sy + ty) * ROWS;
+        uint col0 = ((tile % tilesN) * sx + tx) * COLS;
+        if (row0 >= M || col0 >= N) { // no barrier follows
             return;
         }
+        bool turnA = (info[6] & 1u) != 0u;
+        bool turnB = (info[6] & 2u) != 0u;
+        uint fours = info[6] == 0u ? 0u : K & ~3u;
+        // Where the loads of a patch begin, and how far they go for an element of K.
         uint at[ROWS];
-        uint bt[MICRO];
+        uint bt[COLS];
+        uint aStep = turnA ? aK : 1u;
+        uint bStep = turnB ? 1u : bK;
         [[unroll]] for (uint i = 0u; i < ROWS; i++) {
-            at[i] = ia + min(row0 + i, M - 1u) * aM;
+            at[i] = ia + (turnA ? min(row0 + (i & ~3u), M - 4u) + (i & 3u) * aK : min(row0 + i, M - 1u) * aM);
         }
-        [[unroll]] for (uint j = 0u; j < MICRO; j++) {
-            bt[j] = ib + min(col0 + j * gl_WorkGroupSize.x, N - 1u) * bN;
-        }
-        float sum[ROWS][MICRO];
-        float rest[ROWS][MICRO];
-        [[unroll]] for (uint i = 0u; i < ROWS; i++) {
-            [[unroll]] for (uint j = 0u; j < MICRO; j++) {
-                sum[i][j] = 0.0;
-                rest[i][j] = 0.0;
-            }
+        [[unroll]] for (uint j = 0u; j < COLS; j++) {
+            bt[j] = ib + (turnB ? min(col0 + j, N - 1u) * bN : min(col0 + (j & ~3u), N - 4u) + (j & 3u) * bK);
         }
         for (uint k0 = 0u; k0 < K; k0 += BLOCK) {
-            float acc[ROWS][MICRO];
+            float acc[ROWS][COLS];
             [[unroll]] for (uint i = 0u; i < ROWS; i++) {
-                [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+                [[unroll]] for (uint j = 0u; j < COLS; j++) {
                     acc[i][j] = 0.0;
                 }
             }
             uint end = min(k0 + BLOCK, K);
-            for (uint k = k0; k < end; k++) {
-                float f[MICRO];
-                [[unroll]] for (uint j = 0u; j < MICRO; j++) {
-                    f[j] = b[bt[j] + k * bK];
+            uint k = k0;
+            for (; k < min(end, fours); k += 4u) {
+                uint ak = k * aStep;
+                uint bk = k * bStep;
+                float f[4][COLS];
+                [[unroll]] for (uint p = 0u; p < COLS; p += 4u) {
+                    vec4 v[4];
+                    [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                        v[e] = b[(bt[p + e] + bk) >> 2u];
+                    }
+                    [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                        [[unroll]] for (uint j = 0u; j < 4u; j++) {
+                            f[e][p + j] = turnB ? v[j][e] : v[e][j];
+                        }
+                    }
+                }
+                [[unroll]] for (uint p = 0u; p < ROWS; p += 4u) {
+                    vec4 v[4];
+                    [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                        v[e] = a[(at[p + e] + ak) >> 2u];
+                    }
+                    [[unroll]] for (uint i = 0u; i < 4u; i++) {
+                        [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                            float c = turnA ? v[e][i] : v[i][e];
+                            [[unroll]] for (uint j = 0u; j < COLS; j++) {
+                                acc[p + i][j] = fma(c, f[e][j], acc[p + i][j]);
+                            }
+                        }
+                    }
+                }
+            }
+            for (; k < end; k++) {
+                float f[COLS];
+                [[unroll]] for (uint j = 0u; j < COLS; j++) {
+                    uint n = min(col0 + j, N - 1u);
+                    f[j] = ELEMENT(b, ib + n * bN + k * bK);
                 }
                 [[unroll]] for (uint i = 0u; i < ROWS; i++) {
-                    float e = a[at[i] + k * aK];
-                    [[unroll]] for (uint j = 0u; j < MICRO; j++) {
-                        acc[i][j] += e * f[j];
+                    uint m = min(row0 + i, M - 1u);
+                    float c = ELEMENT(a, ia + m * aM + k * aK);
+                    [[unroll]] for (uint j = 0u; j < COLS; j++) {
+                        acc[i][j] = fma(c, f[j], acc[i][j]);
                     }
                 }
             }
             [[unroll]] for (uint i = 0u; i < ROWS; i++) {
-                [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+                [[unroll]] for (uint j = 0u; j < COLS; j++) {
                     twoSum(sum[i][j], rest[i][j], acc[i][j]);
                 }
             }
         }
         [[unroll]] for (uint i = 0u; i < ROWS; i++) {
-            [[unroll]] for (uint j = 0u; j < MICRO; j++) {
-                uint m = row0 + i;
-                uint n = col0 + j * gl_WorkGroupSize.x;
-                if (m < M && n < N) {
-                    result[io + m * oM + n * oN] = both(sum[i][j], rest[i][j]);
+            [[unroll]] for (uint j = 0u; j < COLS; j++) {
+                if (row0 + i < M && col0 + j < N) {
+                    result[io + (row0 + i) * oM + (col0 + j) * oN] = both(sum[i][j], rest[i][j]);
                 }
             }
         }
         return;
     }
 
-    uint sx = gl_WorkGroupSize.x;
-    uint sy = gl_WorkGroupSize.y;
-    uint tx = gl_LocalInvocationID.x;
-    uint ty = gl_LocalInvocationID.y;
     uint lid = ty * sx + tx;
     uint size = sx * sy;
-    uint rows = MICRO * sy;
-    uint cols = MICRO * sx;
+    uint rows = ROWS * sy;
+    uint cols = COLS * sx;
     uint row0 = (tile / tilesN) * rows;
     uint col0 = (tile % tilesN) * cols;
 
-    float acc[MICRO][MICRO];
-    float sum[MICRO][MICRO];
-    float rest[MICRO][MICRO];
-    [[unroll]] for (uint i = 0u; i < MICRO; i++) {
-        [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+    float acc[ROWS][COLS];
+    [[unroll]] for (uint i = 0u; i < ROWS; i++) {
+        [[unroll]] for (uint j = 0u; j < COLS; j++) {
             acc[i][j] = 0.0;
-            sum[i][j] = 0.0;
-            rest[i][j] = 0.0;
         }
     }
 
@@ -163,7 +209,7 @@ void main() {
             uint m = aK == 1u ? e / DEPTH : e % rows;
             float v = 0.0;
             if (row0 + m < M && k0 + k < K) {
-                v = a[ia + (row0 + m) * aM + (k0 + k) * aK];
+                v = ELEMENT(a, ia + (row0 + m) * aM + (k0 + k) * aK);
             }
             sa[k * rows + m] = v;
         }
@@ -172,27 +218,29 @@ void main() {
             uint n = bK == 1u ? e / DEPTH : e % cols;
             float v = 0.0;
             if (col0 + n < N && k0 + k < K) {
-                v = b[ib + (k0 + k) * bK + (col0 + n) * bN];
+                v = ELEMENT(b, ib + (k0 + k) * bK + (col0 + n) * bN);
             }
             sb[k * cols + n] = v;
         }
         barrier();
         [[unroll]] for (uint k = 0u; k < DEPTH; k++) {
-            float fa[MICRO];
-            float fb[MICRO];
-            [[unroll]] for (uint i = 0u; i < MICRO; i++) {
+            float fa[ROWS];
+            float fb[COLS];
+            [[unroll]] for (uint i = 0u; i < ROWS; i++) {
                 fa[i] = sa[k * rows + ty + i * sy];
-                fb[i] = sb[k * cols + tx + i * sx];
             }
-            [[unroll]] for (uint i = 0u; i < MICRO; i++) {
-                [[unroll]] for (uint j = 0u; j < MICRO; j++) {
-                    acc[i][j] += fa[i] * fb[j];
+            [[unroll]] for (uint j = 0u; j < COLS; j++) {
+                fb[j] = sb[k * cols + tx + j * sx];
+            }
+            [[unroll]] for (uint i = 0u; i < ROWS; i++) {
+                [[unroll]] for (uint j = 0u; j < COLS; j++) {
+                    acc[i][j] = fma(fa[i], fb[j], acc[i][j]);
                 }
             }
         }
         if ((k0 + DEPTH) % BLOCK == 0u || k0 + DEPTH >= K) {
-            [[unroll]] for (uint i = 0u; i < MICRO; i++) {
-                [[unroll]] for (uint j = 0u; j < MICRO; j++) {
+            [[unroll]] for (uint i = 0u; i < ROWS; i++) {
+                [[unroll]] for (uint j = 0u; j < COLS; j++) {
                     twoSum(sum[i][j], rest[i][j], acc[i][j]);
                     acc[i][j] = 0.0;
                 }
@@ -201,9 +249,9 @@ void main() {
         barrier();
     }
 
-    for (uint i = 0u; i < MICRO; i++) {
+    [[unroll]] for (uint i = 0u; i < ROWS; i++) {
         uint m = row0 + ty + i * sy;
-        for (uint j = 0u; j < MICRO; j++) {
+        [[unroll]] for (uint j = 0u; j < COLS; j++) {
             uint n = col0 + tx + j * sx;
             if (m < M && n < N) {
                 result[io + m * oM + n * oN] = both(sum[i][j], rest[i][j]);

@@ -334,7 +334,8 @@ func TestWorkgroupsFitTheDevice(t *testing.T) {
 				require.True(t, slices.ContainsFunc(k.Module.Constants, func(i shaders.SpecInfo) bool { return i.ID == c.ID }), k.Name)
 			}
 			if k == shaders.MatMul {
-				require.LessOrEqual(t, 4*16*4*(size[0]+size[1]), d.SharedBytes)
+				tile := d.Tuning.MatMulTile()
+				require.LessOrEqual(t, 4*16*(tile.Rows*size[1]+tile.Cols*size[0]), d.SharedBytes)
 			}
 		}
 	}
