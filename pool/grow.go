@@ -50,7 +50,7 @@ type growth struct {
 	size, want uint64
 	class      class
 	cleaned    bool                 // empty pages were returned
-	least      [maxTypes + 1]uint64 // by type index + 1: the smallest page refused, less one; 0: none
+	least      [maxTypes + 1]uint64 // by type index + 1: the smallest page refused, plus one; 0: none
 	fail       OutOfMemoryError
 }
 
@@ -421,7 +421,10 @@ func (m *Manager) removePage(pg *page) {
 		_ = pg.arena.cut.RemoveRegion(pg.area)
 		pg.arena.pages[pg.area] = nil
 	} else {
-		unlinkFree(p.free[pg.class][pg.lot], pg)
+		unlinkFree(pg)
+		if free := p.free[pg.class][pg.lot]; free[pg.usable] == nil {
+			delete(free, pg.usable)
+		}
 	}
 	last := len(p.pages) - 1
 	p.pages[pg.index] = p.pages[last]
@@ -444,24 +447,6 @@ func (m *Manager) removePage(pg *page) {
 	clear(m.flushes[len(kept):])
 	m.flushes = kept
 	m.closing = append(m.closing, pg.mem)
-}
-
-func unlinkFree(free map[uint64]*page, pg *page) {
-	if free[pg.usable] == pg {
-		if pg.nextFree == nil {
-			delete(free, pg.usable)
-		} else {
-			free[pg.usable] = pg.nextFree
-		}
-		pg.nextFree = nil
-		return
-	}
-	for q := free[pg.usable]; q != nil; q = q.nextFree {
-		if q.nextFree == pg {
-			q.nextFree, pg.nextFree = pg.nextFree, nil
-			return
-		}
-	}
 }
 
 // unlockAndClose ends a critical section and closes the memory that it took out. The driver and the

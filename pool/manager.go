@@ -326,8 +326,7 @@ func (m *Manager) fitExclusive(p *subPool, size, want uint64, c class) (Slice, b
 			pg = free[key]
 		}
 		if pg != nil {
-			free[key] = pg.nextFree
-			pg.nextFree = nil
+			unlinkFree(pg)
 			return m.place(pg, 0, size, pg.usable, pg.stamp, 0), true
 		}
 	}

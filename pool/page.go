@@ -57,9 +57,10 @@ type page struct {
 	bytes   uint64 // of the slices alive, as asked for
 	touched bool   // since the last look at idle pages
 
-	// Exclusive pages: usable bytes, and the list of free pages of that size.
+	// Exclusive pages: usable bytes, and the list of free pages of that size, linked both ways.
 	usable   uint64
 	nextFree *page
+	prevFree *page
 }
 
 // hostVisible reports whether the host may use the mapping at all. On

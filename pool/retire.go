@@ -170,8 +170,7 @@ func (m *Manager) freeRange(sl *slot, stamp uint64) {
 		// The block is in use by construction; Validate would tell otherwise.
 		_ = p.arena.cut.Free(sl.block, stamp)
 	} else {
-		free := p.pool.free[p.class][p.lot]
-		free[p.usable], p.nextFree = p, free[p.usable]
+		linkFree(p)
 	}
 	if p.pool.orphan && p.empty() {
 		m.orphansRipe = true

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,43 +75,31 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 	require.NotEmpty(t, flushes)
 }
 
-// BenchmarkCycle frees and allocates one slice of many: 64 to 4096 bytes at
-// alignment 256, in random order.
-func BenchmarkCycle(b *testing.B) {
-	for _, live := range []int{64, 1024, 16384} {
-		b.Run(fmt.Sprintf("live=%d", live), func(b *testing.B) {
-			m, src, _ := newFake(b, Options{Layout: Layout{Pools: []PoolSpec{{Kind: Sliced, PageSize: uint64(live) * 8192}}}})
-			src.unbacked = true
-			rnd := rand.New(rand.NewPCG(1, 2))
-			var sizes [1 << 16]uint64
-			var order [1 << 16]uint32
-			for i := range sizes {
-				sizes[i] = 64 + rnd.Uint64N(4096-64+1)
-				order[i] = uint32(rnd.IntN(live))
-			}
-			slices := make([]Slice, live)
-			for i := range slices {
-				var err error
-				if slices[i], err = m.Alloc(sizes[i]); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportAllocs()
-			i := 0
+// BenchmarkCleanup returns pages of one size; ns/page is the same for any number of them.
+func BenchmarkCleanup(b *testing.B) {
+	for _, pages := range []int{1 << 8, 1 << 12, 1 << 15} {
+		b.Run(fmt.Sprintf("pages=%d", pages), func(b *testing.B) {
+			m, err := NewVirtual(vk.DeviceInfo{}, nil, Options{Layout: ExclusivePages()})
+			require.NoError(b, err)
+			slices := make([]Slice, pages)
 			for b.Loop() {
-				k := order[i&(len(order)-1)]
-				if err := slices[k].Release(); err != nil {
-					b.Fatal(err)
+				b.StopTimer()
+				for i := range slices {
+					if slices[i], err = m.Alloc(4096); err != nil {
+						b.Fatal(err)
+					}
 				}
-				var err error
-				if slices[k], err = m.Alloc(sizes[i&(len(sizes)-1)]); err != nil {
-					b.Fatal(err)
+				// The first to be returned is the last in the list.
+				for i := range slices {
+					if err := slices[pages-1-i].Release(); err != nil {
+						b.Fatal(err)
+					}
 				}
-				i++
+				b.StartTimer()
+				m.Cleanup()
 			}
-			if len(src.open) != 1 {
-				b.Fatalf("%d pages: not what is to be measured", len(src.open))
-			}
+			require.Zero(b, m.Stats().Total.Pages)
+			b.ReportMetric(float64(b.Elapsed())/float64(b.N*pages), "ns/page")
 		})
 	}
 }

@@ -144,9 +144,12 @@ func (m *Manager) validateFree(p *subPool) error {
 	for c := range p.free {
 		for l, free := range p.free[c] {
 			for size, pg := range free {
-				for ; pg != nil; pg = pg.nextFree {
+				for prev := (*page)(nil); pg != nil; prev, pg = pg, pg.nextFree {
 					if !pg.empty() || pg.usable != size || int(pg.class) != c || int(pg.lot) != l {
 						return fmt.Errorf("pool %q: page of %d bytes with %d slices is listed as free with size %d", p.spec.Name, pg.usable, pg.live, size)
+					}
+					if pg.prevFree != prev {
+						return fmt.Errorf("pool %q: a free page of %d bytes does not link back to the one before it", p.spec.Name, size)
 					}
 					if listed++; listed > len(p.pages) {
 						return fmt.Errorf("pool %q: list of free pages has a cycle", p.spec.Name)

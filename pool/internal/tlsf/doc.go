@@ -11,9 +11,10 @@
 // What differs from the paper, and why:
 //
 //   - Nothing is stored inside the managed memory, because the managed memory
-//     is on a GPU and often not mapped. Headers are nodes of one array,
-//     linked by 32-bit indices. The array holds no pointers, so the garbage collector
-//     never looks at it however many ranges are alive.
+//     is on a GPU and often not mapped. Headers are nodes in
+//     chunks, linked by 32-bit indices. Nodes hold no pointers, so the garbage collector
+//     never looks at them however many ranges are alive, and a chunk stays where it is: no request
+//     ever waits for the nodes of all others to be copied.
 //   - One [Allocator] manages many regions through the same lists. A pool
 //     of a hundred thousand pages searches no longer than a pool of one.
 //   - Sizes count granules, not bytes. With a granule equal to the alignment

@@ -55,6 +55,13 @@ type node struct {
 	state     nodeState
 }
 
+// chunkNodes is how many nodes are made at a time, a power of two. Nodes stay where they are made: an array that
+// grew by copying would stall one request, and all who wait for the caller's lock, for as long as it takes to
+// copy every range there is.
+const chunkNodes = 256
+
+type nodeChunk [chunkNodes]node
+
 type region struct {
 	first uint32 // its first range; 0 when the region does not exist
 	used  uint32 // blocks in use; also links unused regions
@@ -68,8 +75,9 @@ type Allocator struct {
 	heads    [rows][subCount]uint32
 	granule  uint64
 	shift    uint32
-	nodes    []node
-	unused   uint32 // list of unused nodes
+	chunks   []*nodeChunk // of all nodes, by index
+	made     uint32       // indices given out so far, that of "none" included
+	unused   uint32       // list of unused nodes
 	regions  []region
 	unusedR  uint32
 	freeSize uint64 // in granules, over all regions
@@ -84,7 +92,8 @@ func New(granule uint64) (*Allocator, error) {
 	return &Allocator{
 		granule: granule,
 		shift:   uint32(bits.TrailingZeros64(granule)),
-		nodes:   make([]node, 1, 64),
+		chunks:  []*nodeChunk{new(nodeChunk)},
+		made:    1,
 		regions: make([]region, 1, 4),
 	}, nil
 }
@@ -105,7 +114,7 @@ func (a *Allocator) AddRegion(size uint64) (Region, error) {
 	}
 	i, ok := a.newNode()
 	if !ok {
-		return 0, fmt.Errorf("%w: %d blocks", ErrTooLarge, len(a.nodes))
+		return 0, fmt.Errorf("%w: %d blocks", ErrTooLarge, a.made)
 	}
 	if a.unusedR != 0 {
 		r = a.unusedR
@@ -115,7 +124,7 @@ func (a *Allocator) AddRegion(size uint64) (Region, error) {
 		a.regions = append(a.regions, region{})
 	}
 	a.regions[r] = region{first: i, size: n}
-	a.nodes[i] = node{size: n, region: r}
+	*a.at(i) = node{size: n, region: r}
 	a.link(i)
 	return Region(r), nil
 }
@@ -160,9 +169,9 @@ func (a *Allocator) Alloc(size, align uint64) (Block, bool) {
 	if i == 0 {
 		return 0, false
 	}
-	// Growing the node array is the only thing that can still fail, so it
+	// Making nodes is the only thing that can still fail, so it
 	// comes before anything is changed.
-	pad := -a.nodes[i].off & (al - 1)
+	pad := -a.at(i).off & (al - 1)
 	var before, after uint32
 	if pad != 0 {
 		ok := false
@@ -170,7 +179,7 @@ func (a *Allocator) Alloc(size, align uint64) (Block, bool) {
 			return 0, false
 		}
 	}
-	if a.nodes[i].size-pad > n {
+	if a.at(i).size-pad > n {
 		ok := false
 		if after, ok = a.newNode(); !ok {
 			if before != 0 {
@@ -180,12 +189,12 @@ func (a *Allocator) Alloc(size, align uint64) (Block, bool) {
 		}
 	}
 	a.unlink(i)
-	nd := &a.nodes[i]
+	nd := a.at(i)
 	if before != 0 {
-		b := &a.nodes[before]
+		b := a.at(before)
 		*b = node{off: nd.off, size: pad, stamp: nd.stamp, prev: nd.prev, next: i, region: nd.region}
 		if b.prev != 0 {
-			a.nodes[b.prev].next = before
+			a.at(b.prev).next = before
 		} else {
 			a.regions[b.region].first = before
 		}
@@ -195,10 +204,10 @@ func (a *Allocator) Alloc(size, align uint64) (Block, bool) {
 		a.link(before)
 	}
 	if after != 0 {
-		f := &a.nodes[after]
+		f := a.at(after)
 		*f = node{off: nd.off + n, size: nd.size - n, stamp: nd.stamp, prev: i, next: nd.next, region: nd.region}
 		if f.next != 0 {
-			a.nodes[f.next].prev = after
+			a.at(f.next).prev = after
 		}
 		nd.next = after
 		nd.size = n
@@ -216,7 +225,7 @@ func (a *Allocator) find(n, al uint64) uint32 {
 		return i
 	}
 	if i := a.first(classAbove(n)); i != 0 {
-		if al == 1 || fits(&a.nodes[i], n, al) {
+		if al == 1 || fits(a.at(i), n, al) {
 			return i
 		}
 		return a.first(classAbove(n + al - 1))
@@ -227,7 +236,7 @@ func (a *Allocator) find(n, al uint64) uint32 {
 // look tries the first ranges of a list whose ranges may be too small.
 func (a *Allocator) look(i uint32, n, al uint64) uint32 {
 	for tries := 0; i != 0 && tries < ownClassTries; tries++ {
-		nd := &a.nodes[i]
+		nd := a.at(i)
 		if fits(nd, n, al) {
 			return i
 		}
@@ -253,6 +262,9 @@ func (a *Allocator) first(row, sub uint32) uint32 {
 	return a.heads[r][bits.TrailingZeros32(a.subMap[r])]
 }
 
+// at returns a node that was made.
+func (a *Allocator) at(i uint32) *node { return &a.chunks[i/chunkNodes][i%chunkNodes] }
+
 // Free gives a block back, marked with stamp. The merged range carries the
 // largest stamp of its pieces. A block that is not in use is left alone, and the error is
 // [ErrNotInUse].
@@ -261,27 +273,27 @@ func (a *Allocator) Free(b Block, stamp uint64) error {
 	if !a.inUse(b) {
 		return ErrNotInUse
 	}
-	nd := &a.nodes[i]
+	nd := a.at(i)
 	a.regions[nd.region].used--
-	if p := nd.prev; p != 0 && a.nodes[p].state == nodeFree {
+	if p := nd.prev; p != 0 && a.at(p).state == nodeFree {
 		a.unlink(p)
-		prev := &a.nodes[p]
+		prev := a.at(p)
 		nd.off, nd.size, nd.prev = prev.off, nd.size+prev.size, prev.prev
 		stamp = max(stamp, prev.stamp)
 		if nd.prev != 0 {
-			a.nodes[nd.prev].next = i
+			a.at(nd.prev).next = i
 		} else {
 			a.regions[nd.region].first = i
 		}
 		a.dropNode(p)
 	}
-	if x := nd.next; x != 0 && a.nodes[x].state == nodeFree {
+	if x := nd.next; x != 0 && a.at(x).state == nodeFree {
 		a.unlink(x)
-		next := &a.nodes[x]
+		next := a.at(x)
 		nd.size, nd.next = nd.size+next.size, next.next
 		stamp = max(stamp, next.stamp)
 		if nd.next != 0 {
-			a.nodes[nd.next].prev = i
+			a.at(nd.next).prev = i
 		}
 		a.dropNode(x)
 	}
@@ -291,7 +303,7 @@ func (a *Allocator) Free(b Block, stamp uint64) error {
 }
 
 func (a *Allocator) inUse(b Block) bool {
-	return b != 0 && uint64(b) < uint64(len(a.nodes)) && a.nodes[b].state == nodeUsed
+	return b != 0 && uint32(b) < a.made && a.at(uint32(b)).state == nodeUsed
 }
 
 // Range tells where a block lies: region, offset and size in bytes, and the stamp of the
@@ -300,7 +312,7 @@ func (a *Allocator) Range(b Block) (r Region, off, size, stamp uint64) {
 	if !a.inUse(b) {
 		return 0, 0, 0, 0
 	}
-	nd := &a.nodes[b]
+	nd := a.at(uint32(b))
 	return Region(nd.region), nd.off << a.shift, nd.size << a.shift, nd.stamp
 }
 
@@ -338,8 +350,8 @@ func (a *Allocator) Walk(r Region, f func(off, size uint64, used bool, stamp uin
 	if !a.exists(r) {
 		return
 	}
-	for i := a.regions[r].first; i != 0; i = a.nodes[i].next {
-		nd := &a.nodes[i]
+	for i := a.regions[r].first; i != 0; i = a.at(i).next {
+		nd := a.at(i)
 		if !f(nd.off<<a.shift, nd.size<<a.shift, nd.state == nodeUsed, nd.stamp) {
 			return
 		}
@@ -347,12 +359,12 @@ func (a *Allocator) Walk(r Region, f func(off, size uint64, used bool, stamp uin
 }
 
 func (a *Allocator) link(i uint32) {
-	nd := &a.nodes[i]
+	nd := a.at(i)
 	row, sub := class(nd.size)
 	head := a.heads[row][sub]
 	nd.state, nd.freePrev, nd.freeNext = nodeFree, 0, head
 	if head != 0 {
-		a.nodes[head].freePrev = i
+		a.at(head).freePrev = i
 	} else {
 		a.subMap[row] |= 1 << sub
 		a.rowMap |= 1 << row
@@ -362,13 +374,13 @@ func (a *Allocator) link(i uint32) {
 }
 
 func (a *Allocator) unlink(i uint32) {
-	nd := &a.nodes[i]
+	nd := a.at(i)
 	a.freeSize -= nd.size
 	if nd.freeNext != 0 {
-		a.nodes[nd.freeNext].freePrev = nd.freePrev
+		a.at(nd.freeNext).freePrev = nd.freePrev
 	}
 	if nd.freePrev != 0 {
-		a.nodes[nd.freePrev].freeNext = nd.freeNext
+		a.at(nd.freePrev).freeNext = nd.freeNext
 		return
 	}
 	row, sub := class(nd.size)
@@ -383,17 +395,20 @@ func (a *Allocator) unlink(i uint32) {
 
 func (a *Allocator) newNode() (uint32, bool) {
 	if i := a.unused; i != 0 {
-		a.unused = a.nodes[i].freeNext
+		a.unused = a.at(i).freeNext
 		return i, true
 	}
-	if uint64(len(a.nodes)) >= maxIndex {
+	if a.made == maxIndex {
 		return 0, false
 	}
-	a.nodes = append(a.nodes, node{})
-	return uint32(len(a.nodes) - 1), true
+	if a.made%chunkNodes == 0 {
+		a.chunks = append(a.chunks, new(nodeChunk))
+	}
+	a.made++
+	return a.made - 1, true
 }
 
 func (a *Allocator) dropNode(i uint32) {
-	a.nodes[i] = node{freeNext: a.unused}
+	*a.at(i) = node{freeNext: a.unused}
 	a.unused = i
 }

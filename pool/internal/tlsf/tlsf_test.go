@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -359,6 +360,24 @@ func FuzzAllocator(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Growth makes a few nodes and copies none: all that is ever allocated is what the nodes take.
+func TestGrowthCopiesNoNodes(t *testing.T) {
+	const blocks = 100_000
+	a, _ := newAllocator(t, 1, blocks)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range blocks {
+		if _, ok := a.Alloc(1, 1); !ok {
+			t.Fatal("full")
+		}
+	}
+	runtime.ReadMemStats(&after)
+	perBlock := float64(after.TotalAlloc-before.TotalAlloc) / blocks
+	t.Logf("%.1f bytes a block", perBlock)
+	assert.Less(t, perBlock, 64.0, "a node takes 48")
+	require.NoError(t, a.Validate())
 }
 
 func TestWarmCyclesDoNotAllocate(t *testing.T) {

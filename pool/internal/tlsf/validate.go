@@ -37,16 +37,16 @@ func (a *Allocator) Validate() error {
 		return fmt.Errorf("tlsf: %d granules free of %d", a.freeSize, total)
 	}
 	unused := uint64(0)
-	for i := a.unused; i != 0; i = a.nodes[i].freeNext {
-		if a.nodes[i].state != nodeUnused {
-			return fmt.Errorf("tlsf: node %d is on the unused list with state %d", i, a.nodes[i].state)
+	for i := a.unused; i != 0; i = a.at(i).freeNext {
+		if a.at(i).state != nodeUnused {
+			return fmt.Errorf("tlsf: node %d is on the unused list with state %d", i, a.at(i).state)
 		}
-		if unused++; unused > uint64(len(a.nodes)) {
+		if unused++; unused > uint64(a.made) {
 			return fmt.Errorf("tlsf: unused list has a cycle")
 		}
 	}
-	if unused+nodes+1 != uint64(len(a.nodes)) {
-		return fmt.Errorf("tlsf: %d unused and %d placed nodes of %d", unused, nodes, len(a.nodes)-1)
+	if unused+nodes+1 != uint64(a.made) {
+		return fmt.Errorf("tlsf: %d unused and %d placed nodes of %d", unused, nodes, a.made-1)
 	}
 	return nil
 }
@@ -55,8 +55,8 @@ func (a *Allocator) validateRegion(r uint32) (nodes, free uint64, err error) {
 	g := a.regions[r]
 	end, prev, used := uint64(0), uint32(0), uint32(0)
 	wasFree := false
-	for i := g.first; i != 0; i = a.nodes[i].next {
-		nd := a.nodes[i]
+	for i := g.first; i != 0; i = a.at(i).next {
+		nd := a.at(i)
 		switch {
 		case nd.off != end:
 			return 0, 0, fmt.Errorf("tlsf: region %d node %d at %d, want %d", r, i, nd.off, end)
@@ -82,7 +82,7 @@ func (a *Allocator) validateRegion(r uint32) (nodes, free uint64, err error) {
 		}
 		end += nd.size
 		prev = i
-		if nodes++; nodes > uint64(len(a.nodes)) {
+		if nodes++; nodes > uint64(a.made) {
 			return 0, 0, fmt.Errorf("tlsf: region %d has a cycle", r)
 		}
 	}
@@ -105,8 +105,8 @@ func (a *Allocator) validateLists() (count, granules uint64, err error) {
 				return 0, 0, fmt.Errorf("tlsf: class %d/%d: bitmap and list disagree", row, sub)
 			}
 			prev := uint32(0)
-			for i := head; i != 0; i = a.nodes[i].freeNext {
-				nd := a.nodes[i]
+			for i := head; i != 0; i = a.at(i).freeNext {
+				nd := a.at(i)
 				if nd.state != nodeFree || nd.freePrev != prev {
 					return 0, 0, fmt.Errorf("tlsf: class %d/%d: node %d state %d, back link %d, want %d", row, sub, i, nd.state, nd.freePrev, prev)
 				}
@@ -115,7 +115,7 @@ func (a *Allocator) validateLists() (count, granules uint64, err error) {
 				}
 				granules += nd.size
 				prev = i
-				if count++; count > uint64(len(a.nodes)) {
+				if count++; count > uint64(a.made) {
 					return 0, 0, fmt.Errorf("tlsf: class %d/%d has a cycle", row, sub)
 				}
 			}
