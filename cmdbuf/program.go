@@ -2,7 +2,6 @@ package cmdbuf
 
 import (
 	"fmt"
-	"runtime"
 	"sync/atomic"
 
 	"vkcompute/shaders"
@@ -66,7 +65,7 @@ func missingCapability(m *shaders.Module, f *vk.Features) (shaders.Capability, b
 // compile makes the pipeline of a kernel.
 // With addresses, a kernel whose module can take its buffers by address does; the others
 // keep their descriptors.
-func compile(d *vk.Device, k *shaders.Kernel, addresses bool) (*program, error) {
+func compile(d *vk.Device, k *shaders.Kernel, addresses bool, tuning shaders.Tuning) (*program, error) {
 	if k == nil {
 		return nil, fmt.Errorf("cmdbuf: launch: want a kernel, found nil")
 	}
@@ -85,16 +84,7 @@ func compile(d *vk.Device, k *shaders.Kernel, addresses bool) (*program, error) 
 		addresses = false
 	}
 	limits := d.Limits()
-	var tuning shaders.Tuning
-	if deviceInfo.Type == vk.CPU {
-		tuning = shaders.CPUTuning(runtime.NumCPU())
-	}
-	constants, workgroup := k.Spec(shaders.MaxWorkgroup{
-		Invocations: uint32(limits.MaxWorkgroupInvocations),
-		Size:        limits.MaxWorkgroupSize,
-		SharedBytes: uint32(limits.MaxSharedMemory),
-		Tuning:      tuning,
-	})
+	constants, workgroup := k.Spec(maxWorkgroup(limits, tuning))
 	p := &program{id: programIDs.Add(1), kernel: k, env: shaders.Env{WorkgroupSize: workgroup, Tuning: tuning},
 		ownInfo: confined, alone: confined && d.Robustness() == vk.RobustBuffer, device: deviceInfo.Name}
 	spec := vk.PipelineSpec{
@@ -150,7 +140,7 @@ func (s *Stream) program(k *shaders.Kernel) (*program, error) {
 	if p := s.programs[k]; p != nil {
 		return p, nil
 	}
-	p, err := compile(s.dev, k, s.addresses)
+	p, err := compile(s.dev, k, s.addresses, s.tuning)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,10 @@ type Options struct {
 	// Graph.Profile.
 	// vk.ErrUnsupported where the device has no timestamps.
 	Profile bool
+	// Tuning is how kernels use the device; ErrTuning if the device cannot be used so. Nil:
+	// what SaveTuning left in the folder of the device's pipeline cache (vk.Options), or
+	// DefaultTuning. Nothing is measured here.
+	Tuning *shaders.Tuning
 	// Logger; nil: the device's.
 	Logger *slog.Logger
 }
@@ -62,6 +66,7 @@ type Stream struct {
 	profiling  bool
 	addresses  bool
 	maxSubmit  time.Duration
+	tuning     shaders.Tuning
 
 	mu       sync.Mutex
 	closed   bool
@@ -128,6 +133,9 @@ func NewStream(d *vk.Device, o Options) (*Stream, error) {
 	}
 	if o.Profile && s.limits.TimestampBits == 0 {
 		return nil, fmt.Errorf("cmdbuf: new stream: profiling: %w: the device has no timestamps", vk.ErrUnsupported)
+	}
+	if err := s.tune(o.Tuning); err != nil {
+		return nil, fmt.Errorf("cmdbuf: new stream: %w", err)
 	}
 	if err := s.build(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("cmdbuf: new stream: %w", err), s.teardown())

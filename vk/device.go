@@ -51,6 +51,7 @@ type Device struct {
 	why    string
 	family int
 	robust Robustness
+	folder string // Options.PipelineCache
 	logger *slog.Logger
 
 	queueMu sync.Mutex // queues are externally synchronised
@@ -132,7 +133,7 @@ func open(in *instance, o Options, logger *slog.Logger) (*Device, error) {
 		}
 		return nil, &Error{Call: "vkCreateDevice", Result: r, Detail: detail}
 	}
-	d := &Device{in: in, c: c, device: handle[vulkan.Device](c.Handle()), info: info, why: why + from, family: family, robust: robust, logger: logger}
+	d := &Device{in: in, c: c, device: handle[vulkan.Device](c.Handle()), info: info, why: why + from, family: family, robust: robust, folder: o.PipelineCache, logger: logger}
 	d.memory.init(d)
 	var queue vulkan.Queue
 	vulkan.GetDeviceQueue(d.device, uint32(family), 0, &queue)
@@ -178,6 +179,10 @@ func (d *Device) Logger() *slog.Logger { return d.logger }
 // Messages returns what the validation layer, the loader and the driver reported since
 // the last call. Without validation there are none, and after Close neither.
 func (d *Device) Messages() []Message { return d.in.take() }
+
+// PipelineFolder is Options.PipelineCache, where what belongs to this device and driver is
+// kept from one process to the next. Empty: nowhere.
+func (d *Device) PipelineFolder() string { return d.folder }
 
 // Lost reports whether the device was lost.
 func (d *Device) Lost() bool { return d.lost.Load() }
