@@ -95,6 +95,7 @@ func (c *runCommand) Run(s *streams, ctx *runContext) error {
 		outcomes = append(outcomes, out)
 		report.Results = append(report.Results, out.Results...)
 		report.Warnings = append(report.Warnings, out.Warnings...)
+		report.Unsupported = append(report.Unsupported, out.Unsupported...)
 		if out.Setup != "" {
 			report.Environment.Setup = strings.TrimPrefix(report.Environment.Setup+"; "+name+": "+out.Setup, "; ")
 		}
@@ -156,7 +157,7 @@ func writeTable(w io.Writer, r *bench.Report, outcomes []outcome) error {
 	b.WriteString("\n")
 	writeSummary(&b, r)
 	for _, o := range outcomes {
-		if err := o.table(&b); err != nil {
+		if err := o.write(&b); err != nil {
 			return err
 		}
 	}

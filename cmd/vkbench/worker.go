@@ -56,7 +56,7 @@ func (workerCommand) Run(s *streams, ctx *runContext) error {
 		io.Copy(io.Discard, s.in)
 		stop()
 	}()
-	j := job{name: o.Workload, device: vk.DeviceInfo{Index: o.Device, Name: o.Name}, validate: o.Validate,
+	j := job{name: o.Workload, device: vk.DeviceInfo{Index: o.Device, Name: o.Name}, validate: o.Validate, profile: o.Profile,
 		say:     func(t string, part float64) { s.progress.step(o.Step, o.Steps, o.Workload, t, part) },
 		measure: bench.Options{Rounds: o.Rounds, Time: o.Time, Limit: o.Limit}}
 	var a answer

@@ -64,16 +64,37 @@ type job struct {
 	step, steps int
 }
 
-func (j job) options() suite.Options { return suite.Options{Measure: j.measure, Progress: j.say} }
+// options are what a workload is measured with; what the device lacks goes to out.
+func (j job) options(out *outcome) suite.Options {
+	o := suite.Options{Measure: j.measure, Progress: j.say, Unsupported: out.lacks}
+	if j.profile != "" {
+		o.Scale = suite.Small // a CPU is beneath the profiles that are tested
+	}
+	return o
+}
 
 // outcome is what a workload found.
 type outcome struct {
 	Results  []bench.Result `json:"results"`
 	Warnings []string       `json:"warnings,omitempty"`
+	// Unsupported is what the device cannot do.
+	Unsupported []bench.Unsupported `json:"unsupported,omitempty"`
 	// Setup is what the process was set up with, for the environment.
 	Setup string `json:"setup,omitempty"`
 	// table shows the results to a person.
 	table func(io.Writer) error
+}
+
+func (o *outcome) lacks(u bench.Unsupported) { o.Unsupported = append(o.Unsupported, u) }
+
+// write shows the outcome to a person.
+func (o *outcome) write(w io.Writer) error {
+	if len(o.Results) > 0 || len(o.Unsupported) == 0 {
+		if err := o.table(w); err != nil {
+			return err
+		}
+	}
+	return bench.WriteUnsupported(w, o.Unsupported)
 }
 
 // explain makes the usual table of the results, under a few lines that say what they are.

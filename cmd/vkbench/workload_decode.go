@@ -51,11 +51,7 @@ func (f *decodeFlags) models() ([]suite.DecodeModel, *llm.Tokenizer, error) {
 		if len(f.Shapes) == 0 {
 			return models, nil, nil
 		}
-		models = slices.DeleteFunc(models, func(m suite.DecodeModel) bool { return !slices.Contains(f.Shapes, m.Name) })
-		for i := range models {
-			models[i].Optional = false
-		}
-		return models, nil, nil
+		return slices.DeleteFunc(models, func(m suite.DecodeModel) bool { return !slices.Contains(f.Shapes, m.Name) }), nil, nil
 	}
 	m, err := llm.OpenModel(f.Model)
 	if err != nil {
@@ -82,12 +78,22 @@ func runDecode(ctx context.Context, j job) (out outcome, err error) {
 	if err != nil {
 		return out, err
 	}
+	if j.profile != "" && j.decode.Model == "" && len(j.decode.Shapes) == 0 {
+		// Minutes each: the kernels are those for the device that is emulated, and run on
+		// another.
+		var left []string
+		for _, m := range models[1:] {
+			left = append(left, m.Name)
+		}
+		out.Warnings = append(out.Warnings, "decode: "+strings.Join(left, ", ")+" left out on an emulated device; --shape NAME decodes with them")
+		models = models[:1]
+	}
 	text := ""
 	err = withDevice(j, func(d *vk.Device) error {
-		if out.Results, out.Warnings, err = suite.Decode(ctx, d, j.options(), models); err != nil {
+		if out.Results, err = suite.Decode(ctx, d, j.options(&out), models); err != nil {
 			return err
 		}
-		if tokenizer == nil {
+		if tokenizer == nil || len(out.Unsupported) > 0 {
 			return nil
 		}
 		j.say("writing", 1)

@@ -19,7 +19,7 @@ func firstWorkload() workload {
 				}
 				return vk.Open(o) // its Close fails on messages nobody has read
 			}
-			out.Results, err = suite.First(ctx, open, j.options())
+			out.Results, err = suite.First(ctx, open, j.options(&out))
 			if j.emulated != nil && err == nil {
 				for _, v := range j.emulated.Violations() {
 					err = fmt.Errorf("the emulated device does not allow: %s", v)

@@ -36,6 +36,7 @@ func runLaunch(ctx context.Context, j job) (outcome, error) {
 	}
 	out.Results = append(out.Results, here.Results...)
 	out.Warnings = append(out.Warnings, here.Warnings...)
+	out.Unsupported = append(out.Unsupported, here.Unsupported...)
 	out.show(
 		launch.Section{Title: "Launches, in the process set up for it"},
 		launch.Section{Title: "Launches, default setting: the driver's thread pool hides what they cost", Prefix: defaultPrefix})
@@ -53,7 +54,7 @@ func (o *outcome) show(sections ...launch.Section) {
 }
 
 func launchHere(ctx context.Context, j job, o launch.Options) (out outcome, err error) {
-	o.Measure, o.Progress = j.measure, j.say
+	o.Measure, o.Progress, o.Unsupported = j.measure, j.say, out.lacks
 	err = withDevice(j, func(d *vk.Device) error {
 		if d.Info().Name != j.device.Name {
 			return fmt.Errorf("device %d was %q and is %q now", j.device.Index, j.device.Name, d.Info().Name)

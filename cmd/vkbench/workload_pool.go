@@ -15,7 +15,7 @@ func poolWorkload() workload {
 			if j.picture != "" {
 				picture = func(draw func(io.Writer) error) error { return output{path: j.picture}.write(draw) }
 			}
-			out.Results, err = suite.Pool(ctx, j.options(), picture)
+			out.Results, err = suite.Pool(ctx, j.options(&out), picture)
 			out.explain("pool: bookkeeping alone, no device. cycle: one of so many slices of 64 to 4096 bytes is released and another\n" +
 				"allocated, alignment 256. holes: a page with so many free ranges, on which a request succeeds or fails.")
 			return out, err

@@ -23,7 +23,7 @@ func runScalar(ctx context.Context, j job) (outcome, error) {
 
 func scalarHere(ctx context.Context, j job) (out outcome, err error) {
 	err = withDevice(j, func(d *vk.Device) error {
-		out.Results, err = suite.Scalar(ctx, d, j.options())
+		out.Results, err = suite.Scalar(ctx, d, j.options(&out))
 		return err
 	})
 	return out, err

@@ -50,7 +50,7 @@ func trainWorkload() workload {
 
 func runTrain(ctx context.Context, j job) (out outcome, err error) {
 	err = withDevice(j, func(d *vk.Device) error {
-		out.Results, err = suite.Train(ctx, d, j.options(), suite.TrainOptions{Files: j.train.files(), Epochs: j.train.Epochs})
+		out.Results, err = suite.Train(ctx, d, j.options(&out), suite.TrainOptions{Files: j.train.files(), Epochs: j.train.Epochs})
 		return err
 	})
 	out.explain("train: 784 inputs, 128 hidden, 10 classes, batches of 100, Adam; each step waited for. host is the share of the time until\n" +

@@ -102,6 +102,12 @@ func (r *Report) markdown(b *bytes.Buffer) {
 			fmt.Fprintf(b, "| %s | %s%s | %s | %s … %s | %s | %s |\n", cell(name), Number(x.Median/scale), mark(x), unit, Number(x.P10/scale), Number(x.P90/scale), strings.Join(beside, ", "), cell(x.Note))
 		}
 	}
+	if len(r.Unsupported) > 0 {
+		b.WriteString("\n## unsupported\n\n| case | reason |\n| --- | --- |\n")
+		for _, u := range r.Unsupported {
+			fmt.Fprintf(b, "| %s | %s |\n", cell(u.Workload+" "+u.Case), cell(u.Reason))
+		}
+	}
 	b.WriteString("\n~ marks figures whose samples spread by more than " + strconv.Itoa(100*UnstableSpread) + " %.\n")
 }
 

@@ -21,6 +21,16 @@ type Report struct {
 	// Warnings say what a reader should know before believing the figures.
 	Warnings []string `json:"warnings,omitempty"`
 	Results  []Result `json:"results"`
+	// Unsupported is what was not measured because the device cannot do it. What failed is
+	// in no report.
+	Unsupported []Unsupported `json:"unsupported,omitempty"`
+}
+
+// Unsupported is a case that the device is too small for, or cannot do at all.
+type Unsupported struct {
+	Workload string `json:"workload"`
+	Case     string `json:"case"`
+	Reason   string `json:"reason"` // what was wanted, what is there
 }
 
 // Environment is where the figures come from.
@@ -173,6 +183,11 @@ func (r *Report) Validate() error {
 			}
 		}
 	}
+	for i, u := range r.Unsupported {
+		if u.Workload == "" || u.Case == "" || u.Reason == "" {
+			return fmt.Errorf("%w: unsupported case %d: workload, case and reason must be named", ErrReport, i)
+		}
+	}
 	return nil
 }
 
@@ -205,7 +220,11 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		}
 		err = errors.Join(err, field(before, &r.Results[i]))
 	}
-	b.WriteString("\n]}\n")
+	b.WriteString("\n]")
+	if len(r.Unsupported) > 0 {
+		err = errors.Join(err, field(",\n"+`"unsupported":`, r.Unsupported))
+	}
+	b.WriteString("}\n")
 	if err != nil {
 		return err
 	}

@@ -144,3 +144,17 @@ func Number(v float64) string {
 
 // References are the names of what was measured beside the result, in order.
 func (r *Result) References() []string { return slices.Sorted(maps.Keys(r.Reference)) }
+
+// WriteUnsupported says what was not measured, and why.
+func WriteUnsupported(w io.Writer, list []Unsupported) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for _, u := range list {
+		fmt.Fprintf(&b, "unsupported: %s %s: %s\n", u.Workload, u.Case, u.Reason)
+	}
+	b.WriteString("\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"vkcompute/cmdbuf"
 	"vkcompute/internal/bench"
+	"vkcompute/internal/bench/lack"
 	"vkcompute/internal/cfloor"
 	"vkcompute/shaders"
 	"vkcompute/vk"
@@ -36,7 +38,12 @@ type Options struct {
 	Measure bench.Options
 	// Progress is told what happens and how far it has come, and may be nil.
 	Progress func(text string, part float64)
+	// Unsupported is told of sizes that the device is too small for, and may be nil.
+	Unsupported func(bench.Unsupported)
 }
+
+// otherAllocations is how many there are at most besides those of plain C's launches.
+const otherAllocations = 512
 
 // DefaultSizes are the launches of a submission that are measured.
 func DefaultSizes() []int { return []int{1, 16, 256, 1024} }
@@ -68,12 +75,30 @@ func Run(ctx context.Context, d *vk.Device, o Options) ([]bench.Result, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	r := &rig{ctx: ctx, d: d, o: o}
-	results, err := r.run()
-	if closing := r.close(); err == nil {
-		err = closing
+	if o.Unsupported == nil {
+		o.Unsupported = func(bench.Unsupported) {}
 	}
-	return results, err
+	o.Sizes = slices.Sorted(slices.Values(o.Sizes))
+	buffers := true
+	for {
+		r := &rig{ctx: ctx, d: d, o: o, buffers: buffers}
+		results, err := r.run()
+		if closed := r.close(); !lack.Of(err) || closed != nil {
+			return results, errors.Join(err, closed)
+		}
+		// All sizes exist side by side, and how much memory that takes shows as they go. A
+		// buffer with memory of its own for each launch is what takes most.
+		if buffers {
+			buffers = false
+			o.Unsupported(bench.Unsupported{Workload: Name, Case: o.Prefix + "rebuild in plain C with buffers", Reason: err.Error()})
+			continue
+		}
+		last := len(o.Sizes) - 1
+		o.Unsupported(bench.Unsupported{Workload: Name, Case: fmt.Sprintf("%sn=%d", o.Prefix, o.Sizes[last]), Reason: err.Error()})
+		if o.Sizes = o.Sizes[:last]; last == 0 {
+			return nil, nil
+		}
+	}
 }
 
 // rig is everything that is set up for a run.
@@ -88,6 +113,7 @@ type rig struct {
 	idle  *submitter
 
 	nopPlain *plain
+	buffers  bool // plain C may make a buffer for each launch
 }
 
 // size is what exists for one number of launches. Streams are not shared between sizes: a
@@ -102,6 +128,7 @@ type size struct {
 	recorded *cfloor.Floor
 	nopChain *cfloor.Floor
 	barriers [modeCount]int // in one submission, of the library
+	buffers  bool           // plain C may have a buffer with memory of its own for each launch
 }
 
 func (r *rig) run() ([]bench.Result, error) {
@@ -156,7 +183,7 @@ func (r *rig) setUp() error {
 		}
 	}
 	for _, n := range r.o.Sizes {
-		s := &size{n: n}
+		s := &size{n: n, buffers: r.buffers && uint64(n)+otherAllocations <= r.d.Limits().MaxMemoryAllocationCount}
 		r.sizes = append(r.sizes, s)
 		for _, m := range modesOf(r.d) {
 			if s.ours[m], err = newLibrary(r.d, r.add, m, n); err != nil {
@@ -217,6 +244,9 @@ func plainModes(m mode, s *size) map[string]runner {
 	on := func(f *cfloor.Floor, m cfloor.Mode) runner { return func(shots int) error { return f.Run(m, shots) } }
 	switch m {
 	case rebuild:
+		if !s.buffers {
+			return map[string]runner{"c": on(s.batch, cfloor.Rebuild)}
+		}
 		return map[string]runner{"c": on(s.batch, cfloor.Rebuild), "c.buffer": on(s.batch, cfloor.RebuildBuffer)}
 	case cached:
 		return map[string]runner{"c": on(s.batch, cfloor.Cached)}

@@ -3,8 +3,10 @@ package launch
 import (
 	"context"
 	"flag"
+	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"vkcompute/internal/bench"
+	"vkcompute/internal/shim"
 	"vkcompute/internal/testenv"
 	"vkcompute/internal/vktest"
 	"vkcompute/shaders"
@@ -67,13 +70,58 @@ func TestModesAlone(t *testing.T) {
 	}
 }
 
+// What the device has no memory for is unsupported, and the rest is measured: less and less
+// of it, the smaller the memory of the host is.
+func TestWhatDoesNotFit(t *testing.T) {
+	const kib, large = 1 << 10, 100
+	order := []string{"rebuild in plain C with buffers", fmt.Sprintf("n=%d", large), "n=1"}
+	least, some := 0, false
+	for _, heap := range []uint64{32 << 10, 8 << 10, 4 << 10, 3 << 10, 256} {
+		t.Run(fmt.Sprintf("%dKiB", heap), func(t *testing.T) {
+			require.NoError(t, shim.Install())
+			profile, err := shim.ProfileNamed(shim.Tiny)
+			require.NoError(t, err)
+			profile.Heaps = slices.Clone(profile.Heaps)
+			profile.Heaps[1].Size = heap * kib
+			driver, err := shim.NewProfile(profile)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, driver.Close()) })
+			o := short(large, 1)
+			var lacking []bench.Unsupported
+			o.Unsupported = func(u bench.Unsupported) { lacking = append(lacking, u) }
+			results, err := Run(context.Background(), vktest.OpenOn(t, driver), o)
+			require.NoError(t, err)
+			r := &bench.Report{Schema: bench.Schema, Results: results, Unsupported: lacking}
+			require.NoError(t, r.Validate())
+			for i, u := range lacking {
+				require.Equal(t, order[i], u.Case)
+				require.Contains(t, u.Reason, "out of device memory")
+			}
+			require.GreaterOrEqual(t, len(lacking), least)
+			least = len(lacking)
+			some = some || least == 2
+			for i, n := range []int{large, 1} {
+				x := r.Find(Name, fmt.Sprintf("rebuild/n=%d", n), "wall")
+				require.Equal(t, len(lacking) < i+2, x != nil)
+				if x != nil {
+					require.Equal(t, len(lacking) == 0, x.Reference["c.buffer"] > 0)
+				}
+			}
+			require.Equal(t, len(lacking) < 2, r.Find(Name, "line/replay", "per-launch") != nil, "one size makes no line")
+			t.Log(len(lacking))
+		})
+	}
+	require.Equal(t, len(order), least, "nothing fits into a few pages")
+	require.True(t, some, "one launch fits where a hundred do not")
+}
+
 // newRig is a rig set up for one size.
 func newRig(t *testing.T, kernel *shaders.Kernel) *rig {
 	t.Helper()
 	d := vktest.Open(t)
 	o := short(4)
 	o.Scope = Modes
-	r := &rig{ctx: context.Background(), d: d, o: o}
+	r := &rig{ctx: context.Background(), d: d, o: o, buffers: true}
 	t.Cleanup(func() { require.NoError(t, r.close()) })
 	var err error
 	r.add, err = oneGroup(kernel)

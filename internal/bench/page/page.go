@@ -42,6 +42,7 @@ func Write(w io.Writer, sources []Source) error {
 	} else {
 		p.Env = facts(sources[0].Report.Environment)
 		p.Warnings = sources[0].Report.Warnings
+		p.Unsupported = sources[0].Report.Unsupported
 		p.Tiles = tiles(sources[0].Report)
 	}
 	for _, name := range workloads(sources) {
@@ -51,14 +52,15 @@ func Write(w io.Writer, sources []Source) error {
 }
 
 type content struct {
-	Title    string
-	Several  bool
-	Sources  []Source
-	Keys     []key
-	Env      [][2]string
-	Warnings []string
-	Tiles    []tile
-	Sections []section
+	Title       string
+	Several     bool
+	Sources     []Source
+	Keys        []key
+	Env         [][2]string
+	Warnings    []string
+	Unsupported []bench.Unsupported
+	Tiles       []tile
+	Sections    []section
 }
 
 type key struct {

@@ -26,7 +26,8 @@ import (
 func whole(scale float64) *bench.Report {
 	r := &bench.Report{Schema: bench.Schema,
 		Environment: bench.Environment{Device: "A <device>", Driver: "a driver 1.2", API: "1.3.0", Go: "go1.26", CPU: "a processor", OS: "linux/amd64", Commit: "abcdef012345", Setup: "alone, WITH_A_VERY_LONG_VARIABLE_THAT_HAS_NO_PLACE_TO_BREAK_=33554432"},
-		Warnings:    []string{"a warning & <more>"}}
+		Warnings:    []string{"a warning & <more>"},
+		Unsupported: []bench.Unsupported{{Workload: "decode", Case: "110M", Reason: "want much, the <device> has little"}}}
 	add := func(workload, name, metric, unit string, v float64) *bench.Result {
 		v *= scale
 		r.Results = append(r.Results, bench.NewFigure(workload, name, metric, unit, []float64{v * 0.95, v, v * 1.2}))

@@ -276,12 +276,14 @@ func (b *operands) reductions(n int) {
 	parts(shaders.MinParts, shaders.Min, 0, plainMin)
 }
 
+// plainSum adds up in float64: the sum of millions in float32 is off by more than a
+// kernel's.
 func plainSum(x []float32) float32 {
-	var s float32
+	s := 0.0
 	for _, v := range x {
-		s += v
+		s += float64(v)
 	}
-	return s
+	return float32(s)
 }
 
 func plainMax(x []float32) float32 {

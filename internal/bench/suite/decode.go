@@ -11,7 +11,6 @@ import (
 	"vkcompute/internal/bench"
 	"vkcompute/internal/llm"
 	"vkcompute/metacache"
-	"vkcompute/pool"
 	"vkcompute/vk"
 )
 
@@ -27,15 +26,13 @@ type DecodeModel struct {
 	Name  string
 	Shape llm.Shape
 	Model *llm.Model
-	// Optional models are left out where the device has not the memory.
-	Optional bool
 }
 
 // DecodeModels are the shapes of real models, with weights that are made up.
 func DecodeModels() []DecodeModel {
 	var list []DecodeModel
 	for _, s := range llm.Shapes() {
-		list = append(list, DecodeModel{Name: s.Name, Shape: s.Shape, Optional: len(list) > 0})
+		list = append(list, DecodeModel{Name: s.Name, Shape: s.Shape})
 	}
 	return list
 }
@@ -61,29 +58,22 @@ func waysToStep() []wayToStep {
 // Decode measures the tokens a second of each model, with everything rebuilt for each
 // launch, with what launches need cached, and with a step recorded once and replayed for
 // each token. Every token is waited for and read by the host. Before that, the first
-// tokens are compared with the float64 reference. The warnings say which models were left
-// out.
-func Decode(ctx context.Context, d *vk.Device, o Options, models []DecodeModel) (list []bench.Result, warnings []string, err error) {
+// tokens are compared with the float64 reference. A model that the device is too small for
+// is unsupported.
+func Decode(ctx context.Context, d *vk.Device, o Options, models []DecodeModel) (list []bench.Result, err error) {
 	o.Measure.Time /= time.Duration(max(len(models), 1))
 	o.Measure.Limit /= time.Duration(max(len(models), 1))
 	for _, m := range models {
 		results, err := decodeModel(ctx, d, o, m)
-		if m.Optional && lacksMemory(err) {
-			warnings = append(warnings, fmt.Sprintf("decode: %s left out: %v", m.Name, err))
+		if o.unsupported(decodeName, m.Name, err) {
 			continue
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("decode: %s: %w", m.Name, err)
+			return nil, fmt.Errorf("decode: %s: %w", m.Name, err)
 		}
 		list = append(list, results...)
 	}
-	return list, warnings, nil
-}
-
-// lacksMemory tells a device that is too small from one that fails.
-func lacksMemory(err error) bool {
-	var limit *vk.LimitError
-	return errors.Is(err, pool.ErrOutOfMemory) || errors.As(err, &limit)
+	return list, nil
 }
 
 // decoding is one way to decode with a model.

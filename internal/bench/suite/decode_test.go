@@ -14,8 +14,7 @@ import (
 func TestDecode(t *testing.T) {
 	d := vktest.Open(t)
 	shape := llm.Shape{Dim: 16, Layers: 2, Heads: 4, Groups: 2, Hidden: 20, Vocab: 40, Context: 4}
-	list, warnings, err := Decode(ctx, d, short(), []DecodeModel{{Name: "tiny", Shape: shape}})
-	require.Empty(t, warnings)
+	list, err := Decode(ctx, d, short(), []DecodeModel{{Name: "tiny", Shape: shape}})
 	r := check(t, list, err)
 	for _, way := range []string{"rebuild", "cached", "replay"} {
 		x := r.Find("decode", "tiny/"+way, "tokens/s")
@@ -35,20 +34,23 @@ func TestDecode(t *testing.T) {
 	require.LessOrEqual(t, len(tokens), shape.Context)
 }
 
-// A model that a device has no memory for is left out if it may be, and an error if it
-// was asked for.
-func TestDecodeLeavesOut(t *testing.T) {
+// A model that a device is too small for is unsupported, and the others are measured.
+func TestDecodeOnASmallDevice(t *testing.T) {
 	d, _ := vktest.OpenProfile(t, "tiny")
 	small := llm.Shape{Dim: 8, Layers: 1, Heads: 2, Groups: 1, Hidden: 8, Vocab: 9, Context: 4}
 	large := llm.Shape{Dim: 256, Layers: 1, Heads: 2, Groups: 1, Hidden: 8, Vocab: 900, Context: 4}
-	list, warnings, err := Decode(ctx, d, short(), []DecodeModel{{Name: "small", Shape: small}, {Name: "large", Shape: large, Optional: true}})
+	o := short()
+	var lacking []bench.Unsupported
+	o.Unsupported = func(u bench.Unsupported) { lacking = append(lacking, u) }
+	list, err := Decode(ctx, d, o, []DecodeModel{{Name: "large", Shape: large}, {Name: "small", Shape: small}})
 	r := check(t, list, err)
 	require.NotNil(t, r.Find("decode", "small/replay", "tokens/s"))
 	require.Nil(t, r.Find("decode", "large/replay", "tokens/s"))
-	require.Len(t, warnings, 1)
-	require.Contains(t, warnings[0], "decode: large left out: ")
-	_, _, err = Decode(ctx, d, short(), []DecodeModel{{Name: "large", Shape: large}})
-	require.ErrorContains(t, err, "large")
+	require.Len(t, lacking, 1)
+	require.Equal(t, "large", lacking[0].Case)
+	require.Contains(t, lacking[0].Reason, "the device allows 65536")
+	r.Unsupported = lacking
+	require.NoError(t, r.Validate())
 }
 
 func TestRecordDecode(t *testing.T) {

@@ -24,9 +24,12 @@ const plainTime = 10 * time.Millisecond
 // operation in plain Go on one core. A function such as exp counts as one operation.
 func Kernels(ctx context.Context, d *vk.Device, o Options) (list []bench.Result, err error) {
 	err = stream(d, cmdbuf.Options{}, func(s *cmdbuf.Stream) (err error) {
-		list, err = kernels(ctx, s, o, kernelSizesFor(d))
+		list, err = kernels(ctx, s, o, o.kernelSizes(d))
 		return err
 	})
+	if o.unsupported(kernelsName, "all", err) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
@@ -40,11 +43,21 @@ type kernelSizes struct {
 	matrix   int // rows and columns of a matrix product
 }
 
-func kernelSizesFor(d *vk.Device) kernelSizes {
-	if info := d.Info(); info.Type == vk.CPU {
-		return kernelSizes{1 << 17, 128}
+func (o *Options) kernelSizes(d *vk.Device) kernelSizes {
+	size := kernelSizes{1 << 22, 1024}
+	if o.small(d) {
+		size = kernelSizes{1 << 17, 128}
 	}
-	return kernelSizes{1 << 22, 1024}
+	// Where a binding may not be that large, the figures of smaller ones still stand
+	// beside the roof of their own size.
+	most := d.Limits().MaxStorageBufferRange / 4
+	for uint64(size.elements) > most {
+		size.elements /= 2
+	}
+	for uint64(size.matrix*size.matrix) > most {
+		size.matrix /= 2
+	}
+	return size
 }
 
 func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes) (list []bench.Result, err error) {
@@ -57,7 +70,7 @@ func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes)
 	if err != nil {
 		return nil, err
 	}
-	sizes := sizesFor(s.Device())
+	sizes := o.probeSizes(s.Device())
 	// The best of these is within a few per cent of the whole sweep's.
 	arithmetic, err := fmaProbes(ctx, s, sizes.invocations, []variant.FMA{{Width: 1, Accumulators: 8, Unroll: 16}, {Width: 1, Accumulators: 12, Unroll: 4}, {Width: 1, Accumulators: 12, Unroll: 16}, {Width: 4, Accumulators: 4, Unroll: 4}})
 	defer func() { err = errors.Join(err, closeProbes(arithmetic)) }()
@@ -128,7 +141,7 @@ func RecordKernels(ctx context.Context, s *cmdbuf.Stream) (g *cmdbuf.Graph, err 
 	b := &operands{s: s}
 	// The graph keeps the memory.
 	defer func() { err = errors.Join(err, b.close()) }()
-	cases := b.cases(kernelSizesFor(s.Device()))
+	cases := b.cases(new(Options).kernelSizes(s.Device()))
 	if b.err != nil {
 		return nil, b.err
 	}

@@ -40,11 +40,11 @@ type probeSizes struct {
 	bytes       int // of a memory probe, beyond the caches
 }
 
-func sizesFor(d *vk.Device) probeSizes {
-	if info := d.Info(); info.Type == vk.CPU {
+func (o *Options) probeSizes(d *vk.Device) probeSizes {
+	if o.small(d) {
 		return probeSizes{1 << 12, 32 << 20}
 	}
-	return probeSizes{1 << 18, 256 << 20}
+	return probeSizes{min(1<<18, int(d.Limits().MaxStorageBufferRange/4)), 256 << 20}
 }
 
 // launches runs a launch so often and waits once.
@@ -76,9 +76,12 @@ func quickest(run func(int) error) (time.Duration, error) {
 // accumulators and unrolling, and bytes read and copied by kernels.
 func Peak(ctx context.Context, d *vk.Device, o Options) (list []bench.Result, err error) {
 	err = stream(d, cmdbuf.Options{}, func(s *cmdbuf.Stream) (err error) {
-		list, err = peak(ctx, s, o, sizesFor(d), variant.FMAs())
+		list, err = peak(ctx, s, o, o.probeSizes(d), variant.FMAs())
 		return err
 	})
+	if o.unsupported(peakName, "all", err) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("peak: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"vkcompute/cmdbuf"
 	"vkcompute/internal/bench"
+	"vkcompute/internal/bench/lack"
 	"vkcompute/vk"
 )
 
@@ -16,6 +17,35 @@ type Options struct {
 	Measure bench.Options
 	// Progress is told what happens, and may be nil.
 	Progress func(text string, part float64)
+	// Unsupported is told of each case that the device cannot do, and may be nil.
+	Unsupported func(bench.Unsupported)
+	// Scale is how large operands are.
+	Scale Scale
+}
+
+// Scale says by what the size of operands is chosen.
+type Scale uint8
+
+const (
+	// ByDevice: large on a GPU, small on a CPU.
+	ByDevice Scale = iota
+	// Small: as on a CPU. For a GPU that is emulated on one.
+	Small
+)
+
+// small tells whether operands are those for a CPU.
+func (o *Options) small(d *vk.Device) bool { return o.Scale == Small || d.Info().Type == vk.CPU }
+
+// unsupported passes on that the device lacks what a case needs, and tells whether err
+// says so.
+func (o *Options) unsupported(workload, name string, err error) bool {
+	if !lack.Of(err) {
+		return false
+	}
+	if o.Unsupported != nil {
+		o.Unsupported(bench.Unsupported{Workload: workload, Case: name, Reason: err.Error()})
+	}
+	return true
 }
 
 // ErrWrong: something did not compute what it should.

@@ -66,6 +66,9 @@ func Train(ctx context.Context, d *vk.Device, o Options, t TrainOptions) (list [
 			return err
 		})
 	}
+	if o.unsupported(trainName, "all", err) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}

@@ -41,6 +41,9 @@ func Transfer(ctx context.Context, d *vk.Device, o Options) (list []bench.Result
 	}
 	for _, bytes := range transferSizes[1:] {
 		more, err := touch(ctx, d, o, bytes)
+		if o.unsupported(transferName, "first-touch/size="+sizeName(bytes), err) {
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("transfer: fresh memory: %w", err)
 		}
@@ -57,25 +60,27 @@ func sizeName(bytes int) string {
 }
 
 func transfers(ctx context.Context, s *cmdbuf.Stream, o Options) (list []bench.Result, err error) {
+	type measured struct {
+		name     string
+		moved    float64
+		at, host int // places of the samples; host below 0: nothing to compare with
+	}
 	var groups []bench.Group
-	var names []string
-	var moved []float64
+	var cases []measured
 	for _, bytes := range transferSizes {
 		o.say("setting up "+sizeName(bytes), 0)
-		n := bytes / 4
-		m := &movers{bytes: bytes, host: make([]float32, n), back: make([]float32, n)}
-		for i := range m.host {
-			m.host[i] = float32(i*7%1021) + 1
+		m, err := newMovers(s, bytes)
+		if o.unsupported(transferName, "size="+sizeName(bytes), err) {
+			continue
 		}
-		if m.a, err = cmdbuf.New[float32](s, n); err != nil {
+		if err != nil {
 			return nil, err
 		}
-		defer closing(&err, m.a)
-		if m.b, err = cmdbuf.New[float32](s, n); err != nil {
-			return nil, err
-		}
-		defer closing(&err, m.b)
+		defer closing(&err, m)
 		if err := m.verify(ctx, s); err != nil {
+			if o.unsupported(transferName, "size="+sizeName(bytes), err) {
+				continue
+			}
 			return nil, err
 		}
 		each := func(f func() error) func(int) error {
@@ -88,49 +93,69 @@ func transfers(ctx context.Context, s *cmdbuf.Stream, o Options) (list []bench.R
 				return s.Sync(ctx)
 			}
 		}
-		for _, c := range []struct {
-			name  string
-			moved int
-			run   func() error
-		}{
-			{"upload", 2, func() error { return errors.Join(m.a.Write(m.host), s.Sync(ctx)) }},
-			{"download", 2, func() error { return m.a.ReadInto(ctx, m.back) }},
-			{"copy", 2, func() error { return errors.Join(s.Copy(m.b, m.a), s.Sync(ctx)) }},
-			{"fill", 1, func() error { return errors.Join(s.Launch(shaders.Fill, cmdbuf.Float32(3), m.b), s.Sync(ctx)) }},
-		} {
-			name := c.name + "/size=" + sizeName(bytes)
-			groups = append(groups, one(name, each(c.run)))
-			names, moved = append(names, name), append(moved, float64(c.moved*bytes))
-		}
-		base := make([]float32, n)
+		base := make([]float32, len(m.host))
+		host := len(groups)
 		groups = append(groups, one("host", func(shots int) error {
 			for range shots {
 				copy(base, m.host)
 			}
 			return nil
 		}))
+		add := func(name string, moved, host int, run func() error) {
+			name += "/size=" + sizeName(bytes)
+			cases = append(cases, measured{name, float64(moved * bytes), len(groups), host})
+			groups = append(groups, one(name, each(run)))
+		}
+		add("upload", 2, host, func() error { return errors.Join(m.a.Write(m.host), s.Sync(ctx)) })
+		add("download", 2, host, func() error { return m.a.ReadInto(ctx, m.back) })
+		add("copy", 2, host, func() error { return errors.Join(s.Copy(m.b, m.a), s.Sync(ctx)) })
+		switch err := m.verifyFill(ctx, s); {
+		case err == nil:
+			add("fill", 1, -1, func() error { return errors.Join(s.Launch(shaders.Fill, cmdbuf.Float32(3), m.b), s.Sync(ctx)) })
+		case !o.unsupported(transferName, "fill/size="+sizeName(bytes), err):
+			return nil, err
+		}
 	}
 	samples, err := o.measure(ctx, groups)
 	if err != nil {
 		return nil, err
 	}
-	at := 0
-	for i := range transferSizes {
-		memory := samples[at+4]
-		for k := range 4 {
-			j := 4*i + k
-			r := bench.NewResult(transferName, names[j], "wall", "ns/op", samples[at+k], 1)
-			if k != 3 {
-				r.Against("host", bench.NewResult(transferName, "", "wall", "ns/op", memory, 1))
-			}
-			list = append(list, r, bench.NewFigure(transferName, names[j], "bandwidth", "GB/s", rates(moved[j], samples[at+k])))
+	for _, c := range cases {
+		r := bench.NewResult(transferName, c.name, "wall", "ns/op", samples[c.at], 1)
+		if c.host >= 0 {
+			r.Against("host", bench.NewResult(transferName, "", "wall", "ns/op", samples[c.host], 1))
 		}
-		at += 5
+		list = append(list, r, bench.NewFigure(transferName, c.name, "bandwidth", "GB/s", rates(c.moved, samples[c.at])))
 	}
 	return list, nil
 }
 
-// verify moves known numbers through all four.
+func newMovers(s *cmdbuf.Stream, bytes int) (*movers, error) {
+	n := bytes / 4
+	m := &movers{bytes: bytes, host: make([]float32, n), back: make([]float32, n)}
+	for i := range m.host {
+		m.host[i] = float32(i*7%1021) + 1
+	}
+	for _, t := range []**cmdbuf.Tensor[float32]{&m.a, &m.b} {
+		var err error
+		if *t, err = cmdbuf.New[float32](s, n); err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+	}
+	return m, nil
+}
+
+func (m *movers) Close() error {
+	var err error
+	for _, t := range []*cmdbuf.Tensor[float32]{m.a, m.b} {
+		if t != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}
+	return err
+}
+
+// verify moves known numbers through all three.
 func (m *movers) verify(ctx context.Context, s *cmdbuf.Stream) error {
 	if err := errors.Join(m.a.Write(m.host), s.Copy(m.b, m.a), m.b.ReadInto(ctx, m.back)); err != nil {
 		return err
@@ -140,7 +165,14 @@ func (m *movers) verify(ctx context.Context, s *cmdbuf.Stream) error {
 			return fmt.Errorf("%w: upload, copy and download of %s: element %d: want %v, found %v", ErrWrong, sizeName(m.bytes), i, want, m.back[i])
 		}
 	}
-	if err := errors.Join(s.Launch(shaders.Fill, cmdbuf.Float32(5), m.b), m.b.ReadInto(ctx, m.back)); err != nil {
+	return nil
+}
+
+func (m *movers) verifyFill(ctx context.Context, s *cmdbuf.Stream) error {
+	if err := s.Launch(shaders.Fill, cmdbuf.Float32(5), m.b); err != nil {
+		return err
+	}
+	if err := m.b.ReadInto(ctx, m.back); err != nil {
 		return err
 	}
 	for i, found := range m.back {
