@@ -1,7 +1,6 @@
 package poolbench
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -18,9 +17,6 @@ const (
 
 // draws is how many random numbers are made beforehand, a power of two.
 const draws = 1 << 16
-
-// ErrNotMeasured reports a pool that did something else than what was to be measured.
-var ErrNotMeasured = errors.New("poolbench: not what was to be measured")
 
 // Lives are the numbers of live slices that are measured.
 func Lives() []int { return []int{64, 1024, 16384} }
@@ -99,90 +95,4 @@ func (c *Cycle) Close() error {
 		}
 	}
 	return c.m.Close()
-}
-
-// Request says what is asked of a page full of holes.
-type Request uint8
-
-const (
-	// Fits asks for what a hole holds.
-	Fits Request = iota
-	// FitsNowhere asks for a little more than any hole holds, so that the slice comes
-	// from another page after all holes were passed over.
-	FitsNowhere
-)
-
-// Holes is a request to a page of holes, met and given back. Create it with [NewHoles].
-type Holes struct {
-	m    *pool.Manager
-	live []pool.Slice
-	what Request
-}
-
-const holeSize = 1024
-
-// NewHoles returns a request to a page with that many holes, behind which there is a page with room.
-func NewHoles(holes int, what Request) (*Holes, error) {
-	if holes < 1 || holes > 1<<20 || what > FitsNowhere {
-		return nil, fmt.Errorf("poolbench: request %d on %d holes; want a request and 1 to %d", what, holes, 1<<20)
-	}
-	page := uint64(holes) * 2 * holeSize
-	m, err := virtualPool(
-		pool.PoolSpec{Name: "holes", PageSize: page, Cap: page},
-		pool.PoolSpec{Name: "room", PageSize: page},
-	)
-	if err != nil {
-		return nil, err
-	}
-	h := &Holes{m: m, what: what}
-	var gone []pool.Slice
-	for i := range 2 * holes {
-		s, err := m.Alloc(holeSize)
-		if err != nil {
-			return nil, err
-		}
-		if i%2 == 0 {
-			h.live = append(h.live, s)
-		} else {
-			gone = append(gone, s)
-		}
-	}
-	for _, s := range gone {
-		if err := s.Release(); err != nil {
-			return nil, err
-		}
-	}
-	return h, h.Run(1) // makes the page with room
-}
-
-// Run makes the request n times.
-func (h *Holes) Run(n int) error {
-	size := uint64(holeSize) + uint64(h.what)
-	for range n {
-		s, err := h.m.Alloc(size)
-		if err != nil {
-			return err
-		}
-		if err := s.Release(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Close checks the pool and releases everything.
-func (h *Holes) Close() error {
-	if err := h.m.Validate(); err != nil {
-		return err
-	}
-	st := h.m.Stats()
-	if want := 1 + int(h.what); st.Total.Pages != want || st.Pools[0].Slices != len(h.live) {
-		return fmt.Errorf("%w: %d pages, %d slices between holes; want %d and %d", ErrNotMeasured, st.Total.Pages, st.Pools[0].Slices, want, len(h.live))
-	}
-	for _, s := range h.live {
-		if err := s.Release(); err != nil {
-			return err
-		}
-	}
-	return h.m.Close()
 }

@@ -76,7 +76,7 @@ func TestWhatIsMeasuredIsWhatItSays(t *testing.T) {
 		require.NoError(t, c.Map().Validate())
 		require.NoError(t, c.Close())
 	}
-	for _, what := range []poolbench.Request{poolbench.Fits, poolbench.FitsNowhere} {
+	for what := poolbench.Fits; what <= poolbench.Refused; what++ {
 		h, err := poolbench.NewHoles(2048, what)
 		require.NoError(t, err)
 		require.NoError(t, h.Run(100))
@@ -85,6 +85,8 @@ func TestWhatIsMeasuredIsWhatItSays(t *testing.T) {
 	_, err := poolbench.NewCycle(0)
 	require.Error(t, err)
 	_, err = poolbench.NewHoles(0, poolbench.Fits)
+	require.Error(t, err)
+	_, err = poolbench.NewHoles(1, poolbench.Refused+1)
 	require.Error(t, err)
 }
 
@@ -117,7 +119,7 @@ func BenchmarkCycle(b *testing.B) {
 }
 
 func BenchmarkHoles(b *testing.B) {
-	for name, what := range map[string]poolbench.Request{"fits": poolbench.Fits, "nowhere": poolbench.FitsNowhere} {
+	for name, what := range map[string]poolbench.Request{"fits": poolbench.Fits, "nowhere": poolbench.FitsNowhere, "behind": poolbench.FitsBehind, "refused": poolbench.Refused} {
 		b.Run(name, func(b *testing.B) {
 			h, err := poolbench.NewHoles(2048, what)
 			require.NoError(b, err)

@@ -20,7 +20,6 @@ import (
 	"vkcompute/internal/bench/suite/probes/variant"
 	"vkcompute/internal/testenv"
 	"vkcompute/internal/vktest"
-	"vkcompute/pool"
 	"vkcompute/shaders"
 	"vkcompute/shaders/ref"
 )
@@ -63,25 +62,13 @@ func TestPool(t *testing.T) {
 	var picture bytes.Buffer
 	list, err := Pool(ctx, short(), func(draw func(io.Writer) error) error { return draw(&picture) })
 	r := check(t, list, err)
-	for _, name := range []string{"cycle/live=64", "cycle/live=1024", "cycle/live=16384", "succeed/holes=2048", "fail/holes=2048"} {
+	for _, name := range []string{"cycle/live=64", "cycle/live=1024", "cycle/live=16384", "succeed/holes=2048", "fail/holes=2048",
+		"pass-over/holes=2048", "behind/holes=2048", "refused/holes=2048"} {
 		require.NotNil(t, r.Find("pool", name, "wall"), name)
 	}
+	require.Contains(t, r.Find("pool", "fail/holes=2048", "wall").Reference, "succeed")
 	require.Contains(t, picture.String(), "<svg")
 	require.Contains(t, picture.String(), "</svg>")
-}
-
-// What is called a failing request fails because of the holes and for no other reason.
-func TestPerforated(t *testing.T) {
-	m, succeed, refuse, err := perforated()
-	require.NoError(t, err)
-	require.NoError(t, succeed(3))
-	require.NoError(t, refuse(3))
-	s := m.Stats().Total
-	require.Equal(t, holes, s.Slices)
-	require.Equal(t, 1, s.Pages)
-	require.Greater(t, s.Reserved-s.InUse, uint64(holes*4096-1), "half of the page is free")
-	_, err = m.Alloc(4097)
-	require.ErrorIs(t, err, pool.ErrOutOfMemory)
 }
 
 func TestScalar(t *testing.T) {
