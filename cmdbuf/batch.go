@@ -201,11 +201,16 @@ func (s *Stream) submit(graph []vk.CommandBuffer, n int) (uint64, error) {
 	count := b.count
 	b.commands.Reset()
 	b.count, b.stamped, b.bound = 0, false, boundState{}
+	s.pools.FlushesDone(sub.Flushes, err)
 	if err != nil {
-		s.pools.RestoreFlushes(sub.Flushes)
 		return serial, fmt.Errorf("cmdbuf: submitting a batch of %d commands, which are dropped: %w", count, err)
 	}
-	b.waits = b.waits[:0]
+	if len(b.waits) > 0 {
+		// What other streams did before these events is now behind this serial, and no slice
+		// of this stream knows.
+		s.behind = max(s.behind, serial)
+	}
+	b.waited()
 	s.stats.Submissions++
 	if s.timeline.Completed() != b.reclaimed {
 		s.reclaim()
@@ -284,6 +289,7 @@ func (s *Stream) reclaim() {
 	clear(s.garbage[len(kept):])
 	s.garbage = kept
 	s.pools.Drain()
+	s.returnLent(completed)
 	s.forgetPages()
 	b.reclaimed = completed
 }

@@ -17,7 +17,7 @@ func (s *Stream) endsOfCopy(destination, source Arg) (from, to transferEnd, size
 	}
 	for _, v := range []*view{dst, src} {
 		if v.stream.dev != s.dev {
-			return from, to, 0, fmt.Errorf("cmdbuf: copy: %w", ErrForeign)
+			return from, to, 0, fmt.Errorf("cmdbuf: copy: a tensor was %w", ErrForeign)
 		}
 		if !v.alive() {
 			return from, to, 0, fmt.Errorf("cmdbuf: copy: tensor: %w", ErrClosed)
@@ -84,7 +84,7 @@ func (c *Capture) write(v *view, host []byte) error {
 		s := c.stream
 		switch n := v.layout.Len() * elementSize; {
 		case v.stream.dev != s.dev:
-			return fmt.Errorf("cmdbuf: write: %w", ErrForeign)
+			return fmt.Errorf("cmdbuf: write: the tensor was %w", ErrForeign)
 		case !v.alive():
 			return fmt.Errorf("cmdbuf: write: tensor: %w", ErrClosed)
 		case n != len(host):

@@ -18,8 +18,8 @@ var (
 	ErrCaptureOver = errors.New("the capture is over")
 	// ErrOverlap: an output that shares elements with another argument of its launch.
 	ErrOverlap = errors.New("output overlaps another argument")
-	// ErrForeign: a tensor used on a stream of another device.
-	ErrForeign = errors.New("tensor of another device")
+	// ErrForeign: a tensor or an event used on a stream of another device.
+	ErrForeign = errors.New("made on another device")
 	// ErrShape: a shape, stride or range that does not fit.
 	ErrShape = errors.New("shape does not fit")
 	// ErrUnsupported: the device lacks what a shader needs.

@@ -41,6 +41,9 @@ func (s *Stream) WaitFor(e Event) error {
 	if e.timeline == nil {
 		return fmt.Errorf("cmdbuf: wait for an event: it was never recorded, so the wait would never end")
 	}
+	if e.timeline.Device() != s.dev {
+		return fmt.Errorf("cmdbuf: wait for an event: it was %w; wait for it on the host", ErrForeign)
+	}
 	if e.timeline == s.timeline || e.serial == 0 {
 		return nil // in order anyway
 	}
@@ -53,8 +56,31 @@ func (s *Stream) WaitFor(e Event) error {
 			return nil
 		}
 	}
+	if len(s.batch.waits) == vk.MaxWaits {
+		// An empty submission takes them: what comes later in the queue is behind it.
+		if _, err := s.submit(nil, 0); err != nil {
+			return err
+		}
+	}
+	if !e.timeline.Hold() {
+		// Its stream was closed, so the event has happened. Without a semaphore to wait for,
+		// a barrier makes visible what it wrote.
+		s.batch.commands.Barrier(graphBegin, barrierTo)
+		s.batch.count++
+		s.hazards.clear()
+		return nil
+	}
 	s.batch.waits = append(s.batch.waits, vk.Wait{Timeline: e.timeline, Serial: e.serial})
 	return nil
+}
+
+// waited lets go of the events that the batch waits for.
+func (b *batch) waited() {
+	for _, w := range b.waits {
+		w.Timeline.Release()
+	}
+	clear(b.waits)
+	b.waits = b.waits[:0]
 }
 
 // Wait blocks the host until the event happened or the context ends.
@@ -82,5 +108,23 @@ func (s *Stream) stamp(slice pool.Slice, serial uint64) error {
 	if slice.Manager() == s.pools {
 		return slice.Use(serial)
 	}
-	return slice.UseOn(s.timeline, serial)
+	if err := slice.UseOn(s.timeline, serial); err != nil {
+		return err
+	}
+	if s.lenders == nil {
+		s.lenders = map[*pool.Manager]uint64{}
+	}
+	s.lenders[slice.Manager()] = serial
+	return nil
+}
+
+// returnLent gives memory of other streams back that work up to a serial used, and that
+// was released meanwhile: the lender may have been closed, or have nothing to do.
+func (s *Stream) returnLent(completed uint64) {
+	for m, serial := range s.lenders {
+		m.Drain()
+		if serial <= completed {
+			delete(s.lenders, m)
+		}
+	}
 }

@@ -273,7 +273,7 @@ func (g *Graph) ReplayN(n int) error {
 		// Several replays, or a long one, are several submissions, and those before the
 		// one that failed are in flight.
 		g.last = max(g.last, s.timeline.Submitted())
-		s.replay = max(s.replay, g.last)
+		s.behind = max(s.behind, g.last)
 		return err
 	}
 	if updated {
@@ -282,7 +282,7 @@ func (g *Graph) ReplayN(n int) error {
 		}
 		g.dirty = g.dirty[:0]
 	}
-	g.last, s.replay = serial, serial
+	g.last, s.behind = serial, serial
 	// The barriers at the ends of the graph order it with all that came before, and all
 	// that comes after with it.
 	s.hazards.clear()

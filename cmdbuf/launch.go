@@ -111,7 +111,7 @@ func (s *Stream) finish(l *launch) error {
 func (s *Stream) addTensor(l *launch, i int, v *view) error {
 	k := l.program.kernel
 	if v.stream.dev != s.dev {
-		return argumentError(k, i, fmt.Errorf("%w: copy it over through the host", ErrForeign))
+		return argumentError(k, i, fmt.Errorf("it was %w: copy it over through the host", ErrForeign))
 	}
 	if !v.alive() {
 		return argumentError(k, i, fmt.Errorf("tensor: %w", ErrClosed))
@@ -143,7 +143,7 @@ func (s *Stream) grid(k *shaders.Kernel, t *Tensor[uint32]) (binding, error) {
 	v := &t.v
 	switch {
 	case v.stream.dev != s.dev:
-		return binding{}, fmt.Errorf("cmdbuf: indirect launch %s: grid: %w", k.Name, ErrForeign)
+		return binding{}, fmt.Errorf("cmdbuf: indirect launch %s: the grid was %w", k.Name, ErrForeign)
 	case !v.slice.Valid():
 		return binding{}, fmt.Errorf("cmdbuf: indirect launch %s: grid: %w", k.Name, ErrClosed)
 	case v.layout.Len() != 3 || !contiguous(v.layout):

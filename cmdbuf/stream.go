@@ -88,8 +88,11 @@ type Stream struct {
 	reads    sync.WaitGroup  // goroutines of ReadAsync
 	graphs   map[*Graph]struct{}
 	garbage  []garbage
-	replay   uint64 // serial of the last replay: graphs stamp their slices only when closed
-	stats    Stats
+	lenders  map[*pool.Manager]uint64 // pools of other streams whose slices this one uses, until which serial
+	// The host touches no memory before this serial is done: that of the last replay, since
+	// graphs stamp their slices only when closed, and of the last wait for another stream.
+	behind uint64
+	stats  Stats
 
 	// Pages can go while any lock is held by anybody, so their buffers are noted here and
 	// looked at before the next launch.
@@ -307,8 +310,9 @@ func (s *Stream) Validate() error {
 }
 
 // Close finishes all work, closes the stream's graphs and gives everything back. Tensors
-// still open keep their memory until they are closed, which the error says. If the
-// context ends before the work does, nothing is closed and Close may be called again.
+// still open keep their memory until they are closed, which the error says; memory that
+// another stream still uses goes when that stream is done with it. If the context ends
+// before the work does, nothing is closed and Close may be called again.
 func (s *Stream) Close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -351,6 +355,7 @@ func (s *Stream) teardown() error {
 	if s.batch.pool != nil {
 		s.batch.pool.Close()
 	}
+	s.batch.waited()
 	for _, p := range s.programs {
 		p.release()
 	}
@@ -359,7 +364,12 @@ func (s *Stream) teardown() error {
 		s.dummy.Close()
 	}
 	if s.pools != nil {
-		err = errors.Join(err, s.pools.Close())
+		errPools := s.pools.Close()
+		var left *pool.LeakError
+		if errors.As(errPools, &left) && left.Slices == 0 && left.Serial == 0 {
+			errPools = nil // other streams are still to return it: see returnLent
+		}
+		err = errors.Join(err, errPools)
 	}
 	if s.timeline != nil {
 		s.timeline.Close()

@@ -240,16 +240,18 @@ func (t *Tensor[T]) Map(ctx context.Context, f func(host []T)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.Len() > 0 && contiguous(t.v.layout) && t.v.slice.Mapped() != nil {
-		if err := s.becomeUntouched(ctx, &t.v); err != nil {
+		if err := s.ripen(ctx, &t.v); err != nil {
 			return err
 		}
-		offset, size := t.v.reached()
-		if err := s.visible(t.v.slice, offset, size); err != nil {
-			return err
+		if s.untouched(&t.v) { // else another stream reads it still
+			offset, size := t.v.reached()
+			if err := s.visible(t.v.slice, offset, size); err != nil {
+				return err
+			}
+			mapped := t.v.slice.Mapped()[offset : offset+size]
+			f(unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mapped))), t.Len()))
+			return t.v.slice.Written(offset, size)
 		}
-		mapped := t.v.slice.Mapped()[offset : offset+size]
-		f(unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mapped))), t.Len()))
-		return t.v.slice.Written(offset, size)
 	}
 	host := make([]T, t.Len())
 	if err := s.readLocked(ctx, &t.v, bytesOf(host)); err != nil {

@@ -67,11 +67,16 @@ func words(b []byte) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/elementSize)
 }
 
-// untouched tells whether the host may touch the slice now: no command that was recorded
-// or submitted, and no graph that may be replayed, is still to use it.
-func (s *Stream) untouched(v *view) bool {
-	return v.slice.Idle() && s.replay <= s.timeline.Completed() && s.settled()
+// ripe tells whether the host may read the slice now: all that comes before in the
+// order of the stream is done. Other streams are in that order with what this one waited
+// for and no further.
+func (s *Stream) ripe(v *view) bool {
+	return max(v.slice.LastUse(), s.behind) <= s.timeline.Completed() && s.settled()
 }
+
+// untouched tells whether the host may write the slice now: no command of any stream that
+// was recorded or submitted, and no graph that may be replayed, is still to use it.
+func (s *Stream) untouched(v *view) bool { return v.slice.Idle() && s.ripe(v) }
 
 // write puts host's elements into the view, in call order.
 func (s *Stream) write(v *view, host []byte) error {
@@ -199,7 +204,7 @@ func (s *Stream) readLocked(ctx context.Context, v *view, host []byte) error {
 		return nil
 	}
 	if v.slice.Mapped() != nil {
-		if err := s.becomeUntouched(ctx, v); err != nil {
+		if err := s.ripen(ctx, v); err != nil {
 			return err
 		}
 		offset, size := v.reached()
@@ -285,20 +290,23 @@ func (s *Stream) readAsync(ctx context.Context, v *view, host []byte) <-chan err
 	return done
 }
 
-// becomeUntouched waits until the host may touch the view's memory. The lock is given up
-// while it waits, so it looks again afterwards.
-func (s *Stream) becomeUntouched(ctx context.Context, v *view) error {
+// ripen waits until the host may read the view's memory. The lock is given up while it
+// waits, so it looks again afterwards.
+func (s *Stream) ripen(ctx context.Context, v *view) error {
 	for {
 		if err := s.readable(v); err != nil {
 			return err
 		}
-		if s.untouched(v) {
+		if s.ripe(v) {
 			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("cmdbuf: read: %w", err)
 		}
 		if err := s.flush(); err != nil {
 			return fmt.Errorf("cmdbuf: read: %w", err)
 		}
-		if err := s.wait(ctx, max(v.slice.LastUse(), s.replay)); err != nil {
+		if err := s.wait(ctx, max(v.slice.LastUse(), s.behind)); err != nil {
 			return err
 		}
 		if err := s.settle(ctx); err != nil {
@@ -351,8 +359,7 @@ func (s *Stream) wait(ctx context.Context, serial uint64) error {
 	return nil
 }
 
-// settle waits without the lock for the events that the next submission waits for, and
-// for other streams that use memory of this one.
+// settle waits without the lock for the events that the next submission waits for.
 func (s *Stream) settle(ctx context.Context) error {
 	for _, w := range append([]vk.Wait(nil), s.batch.waits...) {
 		s.mu.Unlock()

@@ -97,7 +97,7 @@ func TestManyGoroutines(t *testing.T) {
 				return fmt.Errorf("install while a slice is alive: %v", err)
 			}
 			_ = m.Stats().String()
-			m.PendingFlushes(nil)
+			m.FlushesDone(m.PendingFlushes(nil), nil)
 			return nil
 		},
 	} {

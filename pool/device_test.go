@@ -72,7 +72,11 @@ func (r *rig) copy(to, from pool.Slice) {
 	require.NoError(r.t, from.Use(r.next))
 }
 
-func (r *rig) submit() { r.submitWith(r.m.PendingFlushes(nil)) }
+func (r *rig) submit() {
+	flushes := r.m.PendingFlushes(nil)
+	r.submitWith(flushes)
+	r.m.FlushesDone(flushes, nil)
+}
 
 func (r *rig) submitWith(flushes []vk.FlushRange, waits ...vk.Wait) {
 	require.NoError(r.t, r.trySubmit(flushes, waits...))

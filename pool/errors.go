@@ -49,9 +49,7 @@ func (e *InUseError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "pool: in use: %d slices of %d bytes are alive, %d of them held by graphs and %d by the metadata cache",
 		e.Slices, e.Bytes, e.HeldByGraph, e.HeldByCache)
-	if e.Waiting > 0 || e.Serial > 0 {
-		fmt.Fprintf(&b, "; %d released ones wait, and pages are busy until serial %d", e.Waiting, e.Serial)
-	}
+	waits(&b, e.Waiting, e.Serial)
 	if e.Creating > 0 {
 		fmt.Fprintf(&b, "; %d allocations are under way", e.Creating)
 	}
@@ -59,12 +57,26 @@ func (e *InUseError) Error() string {
 	return b.String()
 }
 
+// waits tells what released slices wait for: serial 0 is none of the manager's own timeline.
+func waits(b *strings.Builder, waiting int, serial uint64) {
+	if waiting > 0 {
+		fmt.Fprintf(b, "; %d released ones wait", waiting)
+		if serial == 0 {
+			b.WriteString(" for other streams that use them")
+		}
+	}
+	if serial > 0 {
+		fmt.Fprintf(b, "; pages are busy until serial %d", serial)
+	}
+}
+
 // Is matches [ErrInUse].
 func (e *InUseError) Is(target error) bool { return target == ErrInUse }
 
 // LeakError says what was alive when a manager was closed. It matches [ErrLeak].
 // Pages that hold nothing alive were freed all the same; the others are freed when their last slice
-// is released or, if they only wait for the device, by the next Close or Drain.
+// is released or, if they only wait for the device, by the next Close or Drain. Where Slices is 0 and Serial
+// is 0, all that remains waits for timelines of other streams.
 type LeakError struct {
 	Slices      int
 	Bytes       uint64
@@ -80,8 +92,10 @@ type LeakError struct {
 
 func (e *LeakError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "pool: closed with %d slices of %d bytes alive, %d of them held by graphs and %d by the metadata cache, %d waiting for serial %d; %d pages remain",
-		e.Slices, e.Bytes, e.HeldByGraph, e.HeldByCache, e.Waiting, e.Serial, e.Pages)
+	fmt.Fprintf(&b, "pool: closed with %d slices of %d bytes alive, %d of them held by graphs and %d by the metadata cache",
+		e.Slices, e.Bytes, e.HeldByGraph, e.HeldByCache)
+	waits(&b, e.Waiting, e.Serial)
+	fmt.Fprintf(&b, "; %d pages remain", e.Pages)
 	if len(e.Stacks) == 0 && e.Slices > 0 {
 		b.WriteString(" (build with -tags poolstacks to see where they were allocated)")
 	}

@@ -55,7 +55,7 @@ func Example() {
 	// Output:
 	// same bytes: true busy until serial 1
 	// second release: release by user: pool: slice is released or was never allocated
-	// pool: in use: 1 slices of 4096 bytes are alive, 0 of them held by graphs and 0 by the metadata cache; 0 released ones wait, and pages are busy until serial 1; release the slices, clear the cache, close the graphs and wait for the stream first
+	// pool: in use: 1 slices of 4096 bytes are alive, 0 of them held by graphs and 0 by the metadata cache; pages are busy until serial 1; release the slices, clear the cache, close the graphs and wait for the stream first
 	// idle: <nil>
 }
 

@@ -63,7 +63,8 @@ func (s Slice) Written(off, n uint64) error {
 
 // PendingFlushes appends the flushes that are pending to dst and forgets them. The ranges are rounded to
 // atoms, disjoint and not adjacent. They belong before the next submission,
-// whatever becomes of the batch that caused them.
+// whatever becomes of the batch that caused them. If there are any, [Manager.FlushesDone] must
+// follow: until then no page is closed, whoever asks for that meanwhile.
 func (m *Manager) PendingFlushes(dst []vk.FlushRange) []vk.FlushRange {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,6 +86,7 @@ func (m *Manager) PendingFlushes(dst []vk.FlushRange) []vk.FlushRange {
 	dst = append(dst, last.flushRange())
 	clear(m.flushes)
 	m.flushes = m.flushes[:0]
+	m.flushing++
 	return dst
 }
 
@@ -92,11 +94,18 @@ func (f pendingFlush) flushRange() vk.FlushRange {
 	return vk.FlushRange{Buffer: f.page.mem.buf, Offset: f.lo, Size: f.hi - f.lo}
 }
 
-// RestoreFlushes makes flushes pending again that [Manager.PendingFlushes] returned
-// and the driver failed to do. Ranges of buffers that are gone are dropped.
-func (m *Manager) RestoreFlushes(ranges []vk.FlushRange) {
+// FlushesDone ends the flushes that [Manager.PendingFlushes] returned. With an error they are pending
+// again, but for ranges of pages that were taken out meanwhile. Without ranges it does nothing.
+func (m *Manager) FlushesDone(ranges []vk.FlushRange, err error) {
+	if len(ranges) == 0 {
+		return
+	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlockAndClose()
+	m.flushing--
+	if err == nil {
+		return
+	}
 	for _, r := range ranges {
 		m.eachPage(func(p *page) {
 			if p.mem.buf != nil && p.mem.buf == r.Buffer {

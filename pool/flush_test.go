@@ -39,6 +39,7 @@ func TestFlushesAreRoundedMergedAndTakenOnce(t *testing.T) {
 		{Offset: a0(a), Size: 128},
 		{Offset: a0(a) + 256, Size: 64},
 	}, got)
+	m.FlushesDone(got, nil)
 	assert.Empty(t, m.PendingFlushes(nil))
 	valid(t, m)
 }
@@ -93,8 +94,28 @@ func TestFlushesThatFailedArePendingAgain(t *testing.T) {
 	require.NoError(t, s.Written(70, 1))
 	taken := m.PendingFlushes(nil)
 	require.Len(t, taken, 1)
-	m.RestoreFlushes(append(taken, vk.FlushRange{Buffer: new(vk.Buffer), Offset: 0, Size: 64}))
-	assert.Equal(t, taken, m.PendingFlushes(nil))
+	m.FlushesDone(append(taken, vk.FlushRange{Buffer: new(vk.Buffer), Offset: 0, Size: 64}), errFake)
+	again := m.PendingFlushes(nil)
+	assert.Equal(t, taken, again)
+	m.FlushesDone(again, nil)
+	assert.Empty(t, m.PendingFlushes(nil))
+	valid(t, m)
+}
+
+// A page that somebody else returns while the driver flushes it is closed afterwards.
+func TestPagesOutliveTheirFlushes(t *testing.T) {
+	m, _ := newNonCoherent(t, 16, 64)
+	src := m.src.(*fakeSource)
+	s, err := m.AllocInfo(100)
+	require.NoError(t, err)
+	require.NoError(t, s.Written(0, 100))
+	taken := m.PendingFlushes(nil)
+	require.NoError(t, s.Release())
+	m.Cleanup()
+	require.Len(t, src.open, 1)
+	m.FlushesDone(taken, errFake)
+	require.Empty(t, src.open)
+	require.Empty(t, m.PendingFlushes(nil), "there is nothing left to flush")
 	valid(t, m)
 }
 

@@ -14,7 +14,7 @@ import (
 // done, returns to the pages, and only then makes a page. Reuse comes
 // before growth, because fresh memory costs far more than a question to the driver.
 func (m *Manager) allocSlowly(size, want uint64, c class) (Slice, error) {
-	m.drainTo(m.tl.Completed())
+	m.Drain()
 	if s, ok, err := m.tryAgain(size, want, c); ok || err != nil {
 		return s, err
 	}
@@ -23,7 +23,7 @@ func (m *Manager) allocSlowly(size, want uint64, c class) (Slice, error) {
 	m.mu.Unlock()
 	if waiting {
 		if done, err := m.refresh(); err == nil {
-			m.drainTo(done)
+			m.drainTo(done, theDriver)
 		}
 		if s, ok, err := m.tryAgain(size, want, c); ok || err != nil {
 			return s, err
@@ -450,10 +450,13 @@ func (m *Manager) removePage(pg *page) {
 }
 
 // unlockAndClose ends a critical section and closes the memory that it took out. The driver and the
-// caller's hook run without the lock.
+// caller's hook run without the lock. While flushes are under way it waits for their end: they may name
+// that memory.
 func (m *Manager) unlockAndClose() {
-	list := m.closing
-	m.closing = nil
+	var list []memory
+	if m.flushing == 0 {
+		list, m.closing = m.closing, nil
+	}
 	m.mu.Unlock()
 	for _, mem := range list {
 		if m.opts.PageClosing != nil {

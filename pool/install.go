@@ -30,7 +30,7 @@ func (m *Manager) install(l Layout, k keep) error {
 	if err != nil {
 		return err
 	}
-	m.settle(done)
+	m.lockSettled(done, theDriver)
 	if m.closed {
 		m.mu.Unlock()
 		return ErrClosed
@@ -135,7 +135,7 @@ func (m *Manager) Cleanup() {
 	if err != nil {
 		done = m.tl.Completed()
 	}
-	m.settle(done)
+	m.lockSettled(done, theDriver)
 	m.eachPool(func(p *subPool) { m.removeEmpty(p, m.wheel.drained) })
 	m.dropOrphans()
 	m.unlockAndClose()
@@ -149,7 +149,7 @@ func (m *Manager) Close() error {
 	if err != nil {
 		done = m.tl.Completed()
 	}
-	m.settle(done)
+	m.lockSettled(done, theDriver)
 	m.closed = true
 	for i, list := range m.lists {
 		for _, p := range list {

@@ -283,6 +283,7 @@ func (w *world) share() {
 	require.NoError(w.t, out.Use(serial))
 	require.NoError(w.t, x.s.UseOn(o.tl, serial))
 	o.submitWith(flushes, vk.Wait{Timeline: w.tl, Serial: w.tl.Submitted()})
+	w.m.FlushesDone(flushes, nil)
 	w.theirs = append(w.theirs, result{out, x.value, serial})
 	if w.rnd.IntN(2) == 0 {
 		w.forget(x)
@@ -310,13 +311,13 @@ func (w *world) fail(function string) {
 	require.NoError(w.t, w.driver.Fail(function, 1, shim.ErrorOutOfHostMemory))
 	flushes := w.m.PendingFlushes(nil)
 	err := w.trySubmit(flushes)
+	w.m.FlushesDone(flushes, err)
 	w.driver.Unplan()
 	if err == nil { // there was nothing to flush
 		w.commit()
 		return
 	}
 	require.ErrorIs(w.t, err, vk.ErrOutOfHostMemory)
-	w.m.RestoreFlushes(flushes)
 	w.seen.failed++
 	w.rollBack()
 }

@@ -110,6 +110,7 @@ type Manager struct {
 	wheel  wheel
 	foreign
 	flushes     []pendingFlush
+	flushing    int      // flushes taken and not done yet
 	closing     []memory // taken out of the books, to be closed without the lock
 	creating    int      // pages being made without the lock
 	closed      bool

@@ -219,9 +219,31 @@ func (m *Manager) drain(done uint64) {
 	}
 }
 
-// settle frees the ranges that waited for serials up to done, and those that waited for other timelines
-// and need not any more. It takes the lock and returns with it held; the other timelines are asked without it.
-func (m *Manager) settle(done uint64) {
+// ask says how the timelines of other streams are asked for their progress.
+type ask uint8
+
+const (
+	whatIsKnown ask = iota // without a call of the driver
+	theDriver              // since nobody else may ask for a stream that does nothing any more
+)
+
+func (a ask) progress(tl Timeline) uint64 {
+	if a == theDriver {
+		done, err := tl.Refresh()
+		switch {
+		case errors.Is(err, vk.ErrDeviceLost):
+			return everySerial
+		case err == nil:
+			return done
+		}
+	}
+	return tl.Completed()
+}
+
+// lockSettled frees the ranges that waited for serials up to done, and those that waited for other
+// timelines and need not any more. It takes the lock and returns with it held; the other timelines are asked
+// without it.
+func (m *Manager) lockSettled(done uint64, a ask) {
 	m.mu.Lock()
 	m.drain(done)
 	if len(m.parked) == 0 {
@@ -235,7 +257,7 @@ func (m *Manager) settle(done uint64) {
 	}
 	m.mu.Unlock()
 	for tl := range reached {
-		reached[tl] = tl.Completed()
+		reached[tl] = a.progress(tl)
 	}
 	m.mu.Lock()
 	kept := m.parked[:0]
@@ -282,10 +304,10 @@ func (m *Manager) refresh() (uint64, error) {
 // Drain moves the ranges of released slices whose serials have completed back to their
 // pages, and returns pages that were empty for longer than the idle period. Streams call it after they learned
 // that a serial completed. It never waits.
-func (m *Manager) Drain() { m.drainTo(m.tl.Completed()) }
+func (m *Manager) Drain() { m.drainTo(m.tl.Completed(), whatIsKnown) }
 
-func (m *Manager) drainTo(done uint64) {
-	m.settle(done)
+func (m *Manager) drainTo(done uint64, a ask) {
+	m.lockSettled(done, a)
 	m.sweepOrphans()
 	m.sweepIdle()
 	m.unlockAndClose()

@@ -127,6 +127,84 @@ func TestASharedSliceOfTheHostWaitsForBothTimelines(t *testing.T) {
 	valid(t, m)
 }
 
+// A stream that does nothing any more is not asked by anybody else: what it used comes back
+// when memory is short, at a cleanup, an install and a close.
+func TestIdleStreamsHoldNothingBack(t *testing.T) {
+	for name, f := range map[string]func(m *Manager) error{
+		"cleanup": func(m *Manager) error { m.Cleanup(); return nil },
+		"install": func(m *Manager) error { return m.Install(Layout{}) },
+		"close":   (*Manager).Close,
+	} {
+		m, src, _ := newFake(t, Options{})
+		other := &fakeTimeline{}
+		a, err := m.Alloc(4096)
+		require.NoError(t, err)
+		require.NoError(t, a.UseOn(other, 7))
+		require.NoError(t, a.Release())
+		var inUse *InUseError
+		require.ErrorAs(t, m.Install(Layout{}), &inUse)
+		require.Equal(t, InUseError{Waiting: 1}, *inUse)
+		require.ErrorContains(t, inUse, "for other streams")
+		require.NotContains(t, inUse.Error(), "serial")
+		other.driver.Store(7)
+		m.Drain()
+		require.Equal(t, 1, m.Stats().Total.Waiting, "draining asks nobody")
+		require.NoError(t, f(m), name)
+		require.Empty(t, src.open, name)
+		valid(t, m)
+	}
+
+	// Short of memory.
+	m, src, _ := newFake(t, Options{})
+	other := &fakeTimeline{}
+	a, err := m.Alloc(1000)
+	require.NoError(t, err)
+	src.limit = src.bytes
+	require.NoError(t, a.UseOn(other, 1))
+	require.NoError(t, a.Release())
+	var rest []Slice
+	for {
+		s, err := m.Alloc(1000)
+		if err != nil {
+			require.ErrorIs(t, err, ErrOutOfMemory)
+			break
+		}
+		rest = append(rest, s)
+	}
+	other.driver.Store(1)
+	b, err := m.Alloc(1000)
+	require.NoError(t, err)
+	require.Zero(t, b.Offset(), "it is the range that the other stream used")
+	require.NotEmpty(t, rest)
+	valid(t, m)
+}
+
+// What other streams use when a manager is closed goes when they are done with it.
+func TestClosedManagersGiveBackWhatOthersUsed(t *testing.T) {
+	for _, order := range []string{"released before the close", "released after it", "released when the other is done"} {
+		m, src, _ := newFake(t, Options{})
+		other := &fakeTimeline{}
+		a, err := m.Alloc(4096)
+		require.NoError(t, err)
+		require.NoError(t, a.UseOn(other, 3))
+		if order == "released before the close" {
+			require.NoError(t, a.Release())
+		}
+		require.ErrorIs(t, m.Close(), ErrLeak)
+		if order == "released after it" {
+			require.NoError(t, a.Release())
+			require.Len(t, src.open, 1)
+		}
+		other.complete(3)
+		if order == "released when the other is done" {
+			require.NoError(t, a.Release())
+		} else {
+			m.Drain()
+		}
+		require.Empty(t, src.open, order)
+	}
+}
+
 // Serials further away than the wheel is long share a place with nearer ones.
 func TestSerialsFarApart(t *testing.T) {
 	m, _, tl := newFake(t, Options{})

@@ -316,7 +316,7 @@ func (s Slice) ReleaseAs(h Holder) error {
 	if err == nil && s.s.refs == 0 {
 		m.retire(s.s)
 	}
-	ripe := m.orphansRipe
+	ripe := m.orphansRipe || m.closed && len(m.parked) > 0
 	m.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("release by %v: %w", h, err)

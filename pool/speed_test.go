@@ -56,6 +56,7 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 			must(s.Use(serial))
 			must(s.Release())
 			flushes = nc.PendingFlushes(flushes[:0])
+			nc.FlushesDone(flushes, nil)
 			nctl.complete(serial)
 			nc.Drain()
 		},

@@ -54,7 +54,8 @@ type Device struct {
 	folder string // Options.PipelineCache
 	logger *slog.Logger
 
-	queueMu sync.Mutex // queues are externally synchronised
+	queueMu sync.Mutex  // queues are externally synchronised
+	closing []*Timeline // closed, and not destroyed yet
 	queue   uint64
 
 	lost, closed atomic.Bool
@@ -199,6 +200,7 @@ func (d *Device) Close() error {
 	if d.closed.Load() {
 		return nil
 	}
+	d.destroyTimelines()
 	if alive := d.Alive(); alive != "" {
 		return fmt.Errorf("vk: closing %q: %w: %s; close them first", d.info.Name, ErrObjectsAlive, alive)
 	}

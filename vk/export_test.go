@@ -14,7 +14,6 @@ const (
 	KeptMessages     = keptMessages
 	MaxBindings      = abi.MaxBindings
 	MaxBindingNumber = maxBindingNumber
-	MaxWaits         = abi.MaxWaits
 	MaxTimestamps    = maxTimestamps
 	BadStream        = abi.BadStream
 	UsageDefault     = usageDefault

@@ -14,6 +14,9 @@ type Wait struct {
 	Serial   uint64
 }
 
+// MaxWaits is how many timelines one submission may wait for.
+const MaxWaits = abi.MaxWaits
+
 // Submission is work handed to the queue in one crossing. It may be reused: its slices
 // and scratch memory are kept.
 type Submission struct {
@@ -58,12 +61,15 @@ func (s *Submission) check(d *Device, t *Timeline) error {
 			return err
 		}
 	}
-	if err := checkLimit("timelines waited for", uint64(len(s.Waits)), abi.MaxWaits, "a submission"); err != nil {
+	if err := checkLimit("timelines waited for", uint64(len(s.Waits)), MaxWaits, "a submission"); err != nil {
 		return err
 	}
 	for _, w := range s.Waits {
-		if w.Timeline == nil || w.Timeline.d != d || w.Timeline.closed.Load() {
-			return fmt.Errorf(call + " waits for a timeline: want an open one of this device")
+		if w.Timeline == nil || w.Timeline.d != d {
+			return fmt.Errorf(call + " waits for a timeline: want one of this device")
+		}
+		if w.Timeline.destroyed() {
+			return fmt.Errorf(call+" waits for serial %d of a timeline that is %w: hold it until the wait is submitted", w.Serial, ErrClosed)
 		}
 		if submitted := w.Timeline.Submitted(); w.Serial > submitted {
 			return fmt.Errorf(call+" waits for serial %d of a timeline that has submitted %d: submit that work first", w.Serial, submitted)
@@ -118,14 +124,17 @@ func (d *Device) Submit(s *Submission, t *Timeline) (uint64, error) {
 func (d *Device) submit(s *Submission, t *Timeline, c *abi.Submission, words []uint64) (serial uint64, r int32) {
 	d.queueMu.Lock()
 	defer d.queueMu.Unlock()
+	serial = t.next()
+	c.Value = serial
 	for _, w := range s.Waits {
+		if w.Timeline.gone {
+			continue // since it was checked, so it is done
+		}
 		if value := w.Timeline.signalled(w.Serial); value != 0 {
-			w.Timeline.awaited.Store(true)
+			w.Timeline.await(t, serial)
 			s.waits = append(s.waits, bits(w.Timeline.semaphore), value)
 		}
 	}
-	serial = t.next()
-	c.Value = serial
 	if r = d.c.Submit(c, words, commandBufferBits(s.Buffers), s.flushes, s.waits); r < 0 {
 		t.fail(serial)
 	}

@@ -19,7 +19,14 @@ type Timeline struct {
 	d         *Device
 	semaphore vulkan.Semaphore
 	closed    atomic.Bool
-	awaited   atomic.Bool // by a submission
+
+	// Under the queue's lock.
+	awaited bool   // by a submission, at any time
+	waiters []Wait // the last submission of each other timeline that waits for this one
+	holders int    // who will submit such a wait
+	gone    bool   // destroyed
+
+	using sync.RWMutex // read-locked by who asks the semaphore, which may be any goroutine
 
 	mu        sync.Mutex
 	submitted uint64   // serial of the last submission, failed ones included
@@ -41,18 +48,97 @@ func (d *Device) NewTimeline() (*Timeline, error) {
 	return &Timeline{d: d, semaphore: handle[vulkan.Semaphore](s)}, nil
 }
 
-// Close destroys the timeline. No submission that signals or awaits it may be pending.
+// Close ends the timeline; no submission that signals it may be pending. Its semaphore is
+// destroyed once no submission that waits for it is pending and nobody holds it: by this
+// call or by that which closes a later timeline of the device.
 func (t *Timeline) Close() {
 	if t.closed.Swap(true) {
 		return
 	}
-	if t.awaited.Load() && t.d.touchesLate() {
-		t.d.queueMu.Lock()
-		vulkan.DeviceWaitIdle(t.d.device) // whatever it says, there is nothing better to do
-		t.d.queueMu.Unlock()
+	d := t.d
+	d.queueMu.Lock()
+	defer d.queueMu.Unlock()
+	d.closing = append(d.closing, t)
+	d.closing = slices.DeleteFunc(d.closing, (*Timeline).destroy)
+}
+
+// Hold keeps the semaphore from being destroyed until Release, though the timeline be
+// closed: for a wait that will be submitted later. It returns false if it is destroyed
+// already.
+func (t *Timeline) Hold() bool {
+	t.d.queueMu.Lock()
+	defer t.d.queueMu.Unlock()
+	if t.gone {
+		return false
 	}
+	t.holders++
+	return true
+}
+
+// Release undoes one Hold.
+func (t *Timeline) Release() {
+	t.d.queueMu.Lock()
+	defer t.d.queueMu.Unlock()
+	t.holders--
+}
+
+// Device is the one the timeline was made on.
+func (t *Timeline) Device() *Device { return t.d }
+
+func (t *Timeline) destroyed() bool {
+	t.d.queueMu.Lock()
+	defer t.d.queueMu.Unlock()
+	return t.gone
+}
+
+// destroy destroys the semaphore unless somebody needs it. The queue's lock is held.
+func (t *Timeline) destroy() bool {
+	if t.holders > 0 || !t.unawaited() {
+		return false
+	}
+	if t.awaited && t.d.touchesLate() {
+		vulkan.DeviceWaitIdle(t.d.device) // whatever it says, there is nothing better to do
+	}
+	t.using.Lock() // a wait inside the driver ends soon: see waitSlice
 	vulkan.DestroySemaphore(t.d.device, t.semaphore, nil)
+	t.gone = true
+	t.using.Unlock()
 	t.d.died(kindTimeline)
+	return true
+}
+
+// destroyTimelines destroys what was closed and could not be destroyed yet, once the
+// device is idle.
+func (d *Device) destroyTimelines() {
+	d.queueMu.Lock()
+	defer d.queueMu.Unlock()
+	if len(d.closing) == 0 {
+		return
+	}
+	vulkan.DeviceWaitIdle(d.device) // on a lost device nothing is pending either
+	d.closing = slices.DeleteFunc(d.closing, func(t *Timeline) bool {
+		t.waiters = nil
+		return t.destroy()
+	})
+}
+
+// await notes that a submission waits for this timeline. The queue's lock is held.
+func (t *Timeline) await(by *Timeline, serial uint64) {
+	t.awaited = true
+	for i := range t.waiters {
+		if w := &t.waiters[i]; w.Timeline == by {
+			w.Serial = serial
+			return
+		}
+	}
+	t.unawaited()
+	t.waiters = append(t.waiters, Wait{by, serial})
+}
+
+// unawaited drops the waiters that are done and tells whether that was all of them.
+func (t *Timeline) unawaited() bool {
+	t.waiters = slices.DeleteFunc(t.waiters, func(w Wait) bool { return w.Timeline.Completed() >= w.Serial })
+	return len(t.waiters) == 0
 }
 
 // touchesLate tells of drivers whose queue thread looks at what a submission waited for
@@ -91,6 +177,8 @@ func (t *Timeline) Skip() uint64 {
 
 // Refresh asks the driver for the progress. On a closed timeline it is what is known.
 func (t *Timeline) Refresh() (uint64, error) {
+	t.using.RLock()
+	defer t.using.RUnlock()
 	if t.closed.Load() {
 		return t.Completed(), nil
 	}
@@ -193,14 +281,17 @@ func (t *Timeline) Wait(ctx context.Context, serial uint64) error {
 		if err := t.d.usable("vkWaitSemaphores"); err != nil {
 			return err
 		}
-		if t.closed.Load() {
-			return fmt.Errorf("vk: vkWaitSemaphores: the timeline is %w", ErrClosed)
-		}
 		slice := waitSlice
 		if deadline, ok := ctx.Deadline(); ok {
 			slice = max(min(slice, time.Until(deadline)), 0)
 		}
+		t.using.RLock()
+		if t.closed.Load() {
+			t.using.RUnlock()
+			return fmt.Errorf("vk: vkWaitSemaphores: the timeline is %w", ErrClosed)
+		}
 		r := t.d.c.TimelineWait(bits(t.semaphore), value, uint64(slice))
+		t.using.RUnlock()
 		t.d.in.drain()
 		if r < 0 {
 			return t.d.result(r, "vkWaitSemaphores", "serial %d", serial)

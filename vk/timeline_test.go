@@ -232,9 +232,9 @@ func TestSubmissionRefusals(t *testing.T) {
 		"nothing to record":         {vk.Submission{Record: b}, l.timeline, "want Commands"},
 		"no command buffer":         {vk.Submission{Buffers: []vk.CommandBuffer{b, 0}}, l.timeline, "command buffer 1 of 2 is none"},
 		"a range beyond":            {vk.Submission{Flushes: []vk.FlushRange{{Buffer: mapped, Offset: 60, Size: 8}}}, l.timeline, "8 bytes at 60 of a buffer of 64"},
-		"a wait for nothing":        {vk.Submission{Waits: []vk.Wait{{}}}, l.timeline, "want an open one"},
+		"a wait for nothing":        {vk.Submission{Waits: []vk.Wait{{}}}, l.timeline, "want one of this device"},
 		"a wait for another device": {vk.Submission{Waits: []vk.Wait{{Timeline: other.timeline}}}, l.timeline, "of this device"},
-		"a wait for a closed one":   {vk.Submission{Waits: []vk.Wait{{Timeline: closed}}}, l.timeline, "want an open one"},
+		"a wait for a closed one":   {vk.Submission{Waits: []vk.Wait{{Timeline: closed}}}, l.timeline, "hold it"},
 		"a wait for the future":     {vk.Submission{Waits: []vk.Wait{{Timeline: l.timeline, Serial: 1}}}, l.timeline, "serial 1 of a timeline that has submitted 0"},
 		"too many waits":            {vk.Submission{Waits: many}, l.timeline, "timelines waited for: want 65, the device allows 64"},
 	} {
@@ -417,4 +417,61 @@ func TestSubmitDoesNotAllocate(t *testing.T) {
 		}
 	}
 	require.Zero(t, testing.AllocsPerRun(50, launch))
+}
+
+// A timeline that is closed while a submission of another one waits for it lives until
+// that is done, and as long as somebody holds it.
+func TestClosedTimelinesOutliveWhoWaits(t *testing.T) {
+	d, driver := vktest.OpenProfile(t, shim.Plain)
+	l := labOn(t, d)
+	semaphores := func() (n uint64) {
+		for _, c := range driver.Objects() {
+			if c.Kind == "semaphores" {
+				n = c.Created - c.Destroyed
+			}
+		}
+		return n
+	}
+	newTimeline := func() *vk.Timeline {
+		tl, err := d.NewTimeline()
+		require.NoError(t, err)
+		return tl
+	}
+	submit := func(to *vk.Timeline, waits ...vk.Wait) uint64 {
+		serial, err := d.Submit(&vk.Submission{Waits: waits}, to)
+		require.NoError(t, err)
+		return serial
+	}
+	a, held := newTimeline(), newTimeline()
+	serial := submit(a)
+	require.NoError(t, a.Wait(context.Background(), serial))
+	require.True(t, held.Hold())
+	alive := semaphores()
+	driver.Hang()
+	waiting := submit(l.timeline, vk.Wait{Timeline: a, Serial: serial})
+	a.Close()
+	a.Close()
+	held.Close()
+	require.Equal(t, alive, semaphores(), "one is waited for, the other held")
+	_, err := d.Submit(&vk.Submission{}, a)
+	require.ErrorIs(t, err, vk.ErrClosed)
+	driver.Release()
+	l.wait(waiting)
+	waiting = submit(l.timeline, vk.Wait{Timeline: held, Serial: 0}) // a wait that was planned before
+	l.wait(waiting)
+	held.Release()
+	newTimeline().Close()
+	require.Equal(t, alive-2, semaphores())
+	require.False(t, a.Hold())
+	_, err = d.Submit(&vk.Submission{Waits: []vk.Wait{{Timeline: a, Serial: serial}}}, l.timeline)
+	require.ErrorIs(t, err, vk.ErrClosed)
+	done, err := a.Refresh()
+	require.NoError(t, err)
+	require.Equal(t, serial, done)
+
+	// What nobody waited for on the host goes with the device at the latest.
+	b := newTimeline()
+	waiting = submit(l.timeline, vk.Wait{Timeline: b, Serial: submit(b)})
+	b.Close()
+	require.NoError(t, d.WaitIdle())
 }
