@@ -45,6 +45,9 @@ func (w *infoWriter) put(v uint32) {
 	w.half = !w.half
 }
 
+// viewWords is how many words view writes.
+func viewWords(n *nest) uint32 { return 2 + 2*uint32(n.rank) }
+
 // view writes tensor t of a nest.
 func (w *infoWriter) view(n *nest, t int) {
 	w.put(uint32(n.rank))

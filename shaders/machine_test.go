@@ -181,29 +181,40 @@ func (m *machine) iota(g uint32) {
 	}
 }
 
+// sum follows reduce.comp in which elements it takes, not in their order.
 func (m *machine) sum(g uint32) {
-	outputs, length, lanes := m.info[0], m.info[1], m.info[2]
-	perGroup := m.wg[0] / lanes
-	o, next := m.view(6)
-	x, next := m.view(next)
-	red, _ := m.view(next)
-	part := make([]float32, m.wg[0])
-	for lane := range lanes {
-		for slot := range perGroup {
-			out := g*perGroup + slot
-			if out >= outputs {
-				continue
-			}
-			ix := x.offset + x.at(out, x.rank)
-			length, base := length, out*m.info[4]
-			if base >= m.info[5] {
-				length = 0
-			} else {
-				length = min(length, m.info[5]-base)
-			}
+	outputs, length := m.info[0], m.info[1]
+	perGroup := m.wg[0] >> m.info[2]
+	o, next := m.view(13)
+	x, _ := m.view(m.info[11])
+	red, _ := m.view(m.info[12])
+	row, hop := m.info[9], m.info[10]
+	if m.info[11] != next {
+		m.err = fmt.Errorf("the second view is at %d, not at %d", next, m.info[11])
+	}
+	values := uint32(1)
+	if m.info[6] == 2 {
+		values = 4
+	}
+	for slot := range perGroup {
+		out := g*perGroup + slot
+		if out >= outputs {
+			continue
+		}
+		ix, io := x.offset+x.at(out, x.rank), o.offset+o.at(out, o.rank)
+		base := min(out*m.info[4], m.info[5])
+		end := min(base+length, m.info[5])
+		for c := range values {
 			var total, rest float32
-			for i := lane; i < length; i += lanes {
-				v := m.load(1, ix+red.at(base+i, red.rank))
+			for i := base; i < end; i++ {
+				at := ix + c + red.at(i/row, red.rank) + i%row*hop
+				if aligned := at - c; values == 4 && aligned%4 != 0 {
+					m.err = fmt.Errorf("reads four elements at %d", aligned)
+				}
+				if m.info[6] == 1 && hop != 1 {
+					m.err = fmt.Errorf("reads a row of step %d in fours", hop)
+				}
+				v := m.load(1, at)
 				s := total + v
 				b := s - total
 				total, rest = s, rest+((total-(s-b))+(v-b))
@@ -211,19 +222,7 @@ func (m *machine) sum(g uint32) {
 			if rest == rest {
 				total += rest
 			}
-			part[lane*perGroup+slot] = total
-		}
-	}
-	for step := lanes / 2; step > 0; step /= 2 {
-		for lane := range step {
-			for slot := range perGroup {
-				part[lane*perGroup+slot] += part[(lane+step)*perGroup+slot]
-			}
-		}
-	}
-	for slot := range perGroup {
-		if out := g*perGroup + slot; out < outputs {
-			m.store(2, o.offset+o.at(out, o.rank), math.Float32bits(part[slot]))
+			m.store(2, io+c*m.info[7], math.Float32bits(total))
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package shaders
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // Opcodes of reduce.comp.
 const (
@@ -61,8 +64,14 @@ func reduction(plan Planner, out DType) KernelSpec {
 			{Name: "x", DType: Float32, Access: Read, Binding: 1},
 			{Name: "out", DType: out, Access: Write, Binding: 2},
 		},
-		Plan: plan, Grid: FoldedGrid, Spec: lineWorkgroup,
+		Plan: plan, Grid: FoldedGrid, Spec: reductionWorkgroup,
 	}
+}
+
+// reductionWorkgroup leaves every invocation 32 bytes of the least shared memory.
+func reductionWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
+	limits.Invocations = min(limits.Invocations, 512)
+	return lineWorkgroup(limits)
 }
 
 // walk says in which order reduced elements are counted.
@@ -143,31 +152,112 @@ func writeReduction(env Env, kept, reduced *nest, walked walk, length, step, tot
 	reduced.offset[0] = 0
 
 	size := int(env.WorkgroupSize[0])
-	keptStride := innerStride(kept, 1)
+	if walked == anyOrder {
+		reduced.longestLast()
+	}
+	keptStride, reducedStride := innerStride(kept, 1), innerStride(reduced, 0)
 	if step > 0 {
 		keptStride = maxIndex // parts lie far apart
 	}
-	lanes, order := sumLanes(env.Tuning.Reads, size, outputs, length, keptStride, innerStride(reduced, 0))
-	rounds := length / lanes
-	if reduced.rank <= 1 {
-		rounds /= 8
+	wide, apart := singles, 0
+	switch {
+	case reducedStride == 1:
+		wide = foursOfRow
+	case keptStride < reducedStride && foursSideBySide(kept, reduced):
+		wide = foursOfOutputs
+		last := kept.rank - 1
+		apart = kept.stride[0][last]
+		kept.shape[last] /= 4
+		kept.stride[0][last] *= 4
+		kept.stride[1][last] *= 4
+		outputs /= 4
+	}
+	lanes, order := sumLanes(env.Tuning.Reads, size, outputs, length, keptStride, reducedStride)
+	row, hop, split := 1, 0, 0
+	if reduced.rank > 0 {
+		var steps [maxTensors]int
+		row, steps = reduced.pop()
+		row, hop = max(row, 1), steps[0]
+	}
+	rows, perRow := ceilDiv(length, row), lanes
+	if rows > 1 && row < 16*lanes { // too short to share
+		split, rows, perRow = 1, ceilDiv(rows, lanes), 1
+	}
+	perLoad, ends := 4, 4 // as many rounds at most for what is left of four loads
+	if wide == foursOfRow {
+		perLoad, ends = 16, 9
+	}
+	rounds := row/(perLoad*perRow) + ends
+	if rows > 1 {
+		rounds = rows * (rounds + reduced.rank + 1)
 	}
 	if rounds > maxRounds {
-		return &OperandError{Index: 0, Problem: BadGrid, Want: fmt.Sprintf("at most %d elements for each invocation: reduce it in parts", maxRounds), Found: fmt.Sprint(rounds)}
+		return &OperandError{Index: 0, Problem: BadGrid, Want: fmt.Sprintf("at most %d rounds for each invocation: reduce it in parts", maxRounds), Found: fmt.Sprint(rounds)}
 	}
 	w := infoWriter{words: p.Info}
 	w.put(uint32(outputs))
 	w.put(uint32(length))
-	w.put(uint32(lanes))
+	w.put(uint32(bits.TrailingZeros(uint(lanes))))
 	w.put(uint32(order))
 	w.put(uint32(step))
 	w.put(uint32(total))
+	w.put(uint32(wide))
+	w.put(uint32(apart))
+	w.put(uint32(split))
+	w.put(uint32(row))
+	w.put(uint32(hop))
+	w.put(reduceViews + viewWords(kept))
+	w.put(reduceViews + 2*viewWords(kept))
 	w.view(kept, 0)
 	w.view(kept, 1)
 	w.view(reduced, 0)
 	p.Info = w.words
 	line(p, outputs, size/lanes)
 	return nil
+}
+
+// reduceViews is the word where the views of reduce.comp begin.
+const reduceViews = 13
+
+// How reduce.comp loads: the word wide.
+const (
+	singles        = iota
+	foursOfRow     // along the last reduced axis
+	foursOfOutputs // along the last kept axis
+)
+
+// foursSideBySide reports whether the outputs can be made in fours that lie side by side
+// in x, each aligned.
+func foursSideBySide(kept, reduced *nest) bool {
+	last := kept.rank - 1
+	if kept.rank == 0 || kept.stride[1][last] != 1 || kept.shape[last]%4 != 0 || kept.offset[1]%4 != 0 {
+		return false
+	}
+	for d := range last {
+		if kept.stride[1][d]%4 != 0 {
+			return false
+		}
+	}
+	for d := range reduced.rank {
+		if reduced.stride[0][d]%4 != 0 || reduced.stride[0][d] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// longestLast makes the longest axis the last, which is the one that rounds are cheap
+// along, unless that has unit stride and some length.
+func (n *nest) longestLast() {
+	last := n.rank - 1
+	if last < 1 || n.stride[0][last] == 1 && n.shape[last] >= 64 {
+		return
+	}
+	for d := range last {
+		if n.shape[d] > 4*n.shape[last] {
+			n.swap(d, last)
+		}
+	}
 }
 
 // innerStride is how far neighbours along the innermost axis lie apart.
