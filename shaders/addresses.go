@@ -14,7 +14,8 @@ var ErrNotAddressable = errors.New("buffers cannot be passed by address")
 type Addressed struct {
 	Module *Module
 	// Addresses says where in the push constants the address of each binding of set 0
-	// goes, in bytes, ascending by binding.
+	// goes, in bytes, ascending by binding. Variables that share a binding have an
+	// address each, because drivers do not all turn one pointer into another.
 	Addresses []BindingAddress
 }
 
@@ -191,7 +192,7 @@ func (w *rewriter) scan() error {
 	if len(w.order) > 0 && w.intType == 0 {
 		return refuse("it has no 32-bit integer type to index with")
 	}
-	slices.SortFunc(w.order, func(a, b *bufferVar) int { return int(a.binding) - int(b.binding) })
+	slices.SortStableFunc(w.order, func(a, b *bufferVar) int { return int(a.binding) - int(b.binding) })
 	return nil
 }
 

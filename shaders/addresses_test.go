@@ -33,13 +33,20 @@ func TestAddressedModulesAreValid(t *testing.T) {
 		require.NoError(t, err)
 		a, err := m.Addressed()
 		require.NoError(t, err, file)
-		require.Len(t, a.Addresses, len(m.Bindings))
-		for i, b := range a.Addresses {
-			require.Equal(t, m.Bindings[i].Binding, b.Binding)
+		addressed := map[uint32]bool{} // a binding that variables share has several addresses
+		offsets := map[int]bool{}
+		for _, b := range a.Addresses {
+			addressed[b.Binding] = true
+			require.False(t, offsets[b.Offset], "%s: two addresses at %d", file, b.Offset)
+			offsets[b.Offset] = true
 			require.Zero(t, b.Offset%8)
 			require.LessOrEqual(t, b.Offset+8, a.Module.PushSize)
 			require.GreaterOrEqual(t, b.Offset, m.PushSize)
 		}
+		for _, b := range m.Bindings {
+			require.True(t, addressed[b.Binding], "%s: binding %d has no address", file, b.Binding)
+		}
+		require.Len(t, addressed, len(m.Bindings))
 		require.Empty(t, a.Module.Bindings)
 
 		var bytes []byte

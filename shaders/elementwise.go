@@ -102,7 +102,7 @@ var (
 			{Name: "b", Access: Read, Binding: 3},
 			{Name: "out", Access: Write, Binding: 4},
 		},
-		Plan: planMap, Grid: FoldedGrid, Spec: lineWorkgroup,
+		Plan: planMap, Grid: FoldedGrid, Spec: walkWorkgroup,
 		InPlace: func(out, in int) bool { return out == 3 && in < 3 },
 	})
 
@@ -153,7 +153,7 @@ func elementwise(out DType, in ...DType) KernelSpec {
 	if len(in) == 1 {
 		names[0] = "x"
 	}
-	spec := KernelSpec{Plan: planMap, Grid: FoldedGrid, Spec: lineWorkgroup}
+	spec := KernelSpec{Plan: planMap, Grid: FoldedGrid, Spec: walkWorkgroup}
 	for i, t := range in {
 		spec.Params = append(spec.Params, Param{Name: names[i], DType: t, Access: Read, Binding: uint32(i + 1)})
 	}
@@ -175,39 +175,12 @@ func planMap(env Env, ops []Operand, p *Plan) error {
 			return shapeError(i, "one that broadcasts to "+shapeOf(out), &ops[i].Layout)
 		}
 	}
-	total := n.len()
-	if total == 0 {
+	if n.len() == 0 {
 		return nil
 	}
 	n.normalise()
-	per := env.perInvocation(total)
 	w := infoWriter{words: p.Info}
-	w.put(uint32(total))
-	w.put(uint32(per))
-	for t := range last {
-		w.view(&n, t+1)
-	}
-	w.view(&n, 0)
+	n.plan(&env, [walkTensors]along{adjacent, either, either, either}, 0, &w, p)
 	p.Info = w.words
-	line(p, total, per*int(env.WorkgroupSize[0]))
-	return nil
-}
-
-func planFill(env Env, ops []Operand, p *Plan) error {
-	var n nest
-	n.lead(&ops[1].Layout)
-	total := n.len()
-	if total == 0 {
-		return nil
-	}
-	n.normalise()
-	per := env.perInvocation(total)
-	w := infoWriter{words: p.Info}
-	w.put(uint32(ops[0].Bits))
-	w.put(uint32(total))
-	w.put(uint32(per))
-	w.view(&n, 0)
-	p.Info = w.words
-	line(p, total, per*int(env.WorkgroupSize[0]))
 	return nil
 }

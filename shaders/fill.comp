@@ -3,48 +3,39 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "info.glsl"
 
-// Words: value, n, elements per invocation, then view out. The value is a bit
+// Words: value, three zeros, and those of walk.glsl for out. The value is a bit
 // pattern, so every 32-bit element type is served and no NaN loses its payload.
+
+#define TENSORS 1
+#define WALK 1u
+#include "walk.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 
 layout(set = 0, binding = 1, std430) writeonly buffer Out { uint result[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Out4 { uvec4 result4[]; };
 
 void main() {
-    uint n = info[1];
-    uint chunk = gl_WorkGroupSize.x * info[2];
+    uvec4 work = info4[WALK];
     uint g = linearGroup();
-    if (g > (n - 1u) / chunk) {
+    if (g >= work.x) {
         return;
     }
-    uint vo = 3u;
-    uint r = info[vo];
-    uint last = min(n - g * chunk, chunk);
-    uint e = gl_LocalInvocationID.x;
-    if (r <= 1u) { // as in map.glsl
-        uint so = r == 1u ? VIEW_STRIDE(vo, 1u, 0u) : 0u;
-        uint hop = gl_WorkGroupSize.x * so;
-        uint io = VIEW_OFFSET(vo) + (g * chunk + e) * so;
-        uint value = info[0];
-        for (; e + 7u * gl_WorkGroupSize.x < last; e += 8u * gl_WorkGroupSize.x) {
-            [[unroll]] for (uint k = 0u; k < 8u; k++) {
-                result[io + k * hop] = value;
-            }
-            io += 8u * hop;
+    uint value = info[0];
+    uint first = g * work.y + gl_LocalInvocationID.x;
+    uint last = min(g * work.y + work.y, work.z);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, BLOCKS);
+        for (uint k = 0u; k < run; k++) {
+            result4[at[0] + k] = uvec4(value);
         }
     }
-    for (; e < last; e += gl_WorkGroupSize.x) {
-        uint i = g * chunk + e;
-        uint io = VIEW_OFFSET(vo);
-        for (uint d = r; d-- > 0u;) {
-            uint c = i;
-            if (d > 0u) {
-                uint s = VIEW_SHAPE(vo, d);
-                i = c / s;
-                c -= i * s;
-            }
-            io += c * VIEW_STRIDE(vo, r, d);
+    uint hop = info4[WALK + 5u].x;
+    last = min(g * work.y + work.y, work.w);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, SINGLES);
+        for (uint k = 0u; k < run; k++) {
+            result[at[0] + k * hop] = value;
         }
-        result[io] = info[0];
     }
 }

@@ -1,50 +1,57 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "info.glsl"
 
-// Words: n, elements per invocation, rows of the table, step between them, then
-// views out, table (its row aside) and ids, all of out's shape.
+// Words: rows of the table, elements and blocks from one to the next, 0, and those of
+// walk.glsl for out, the table (its row aside) and the ids, all of out's shape. A run
+// of blocks has one id.
+
+#define TENSORS 3
+#define WALK 1u
+#include "walk.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 
 layout(set = 0, binding = 1, std430) readonly buffer Table { uint table[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Table4 { uvec4 table4[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer Out { uint result[]; };
+layout(set = 0, binding = 3, std430) writeonly buffer Out4 { uvec4 result4[]; };
 
 void main() {
-    uint n = info[0];
-    uint chunk = gl_WorkGroupSize.x * info[1];
-    uint rows = info[2];
+    uvec4 work = info4[WALK];
     uint g = linearGroup();
-    if (g > (n - 1u) / chunk) {
+    if (g >= work.x) {
         return;
     }
-    uint vo = 4u;
-    uint r = info[vo];
-    uint vt = vo + VIEW_WORDS(r);
-    uint vi = vt + VIEW_WORDS(r);
-    uint last = min(n - g * chunk, chunk);
-    for (uint e = gl_LocalInvocationID.x; e < last; e += gl_WorkGroupSize.x) {
-        uint i = g * chunk + e;
-        uint io = VIEW_OFFSET(vo);
-        uint it = VIEW_OFFSET(vt);
-        uint ii = VIEW_OFFSET(vi);
-        for (uint d = r; d-- > 0u;) {
-            uint c = i;
-            if (d > 0u) {
-                uint s = VIEW_SHAPE(vo, d);
-                i = c / s;
-                c -= i * s;
+    uvec4 rows = info4[0];
+    uint first = g * work.y + gl_LocalInvocationID.x;
+    uint last = min(g * work.y + work.y, work.z);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, BLOCKS);
+        uint id = uint(ids[at[2]]); // negative ones become larger than any row
+        uint from = at[1] + id * rows.z;
+        bool inside = id < rows.x;
+        for (uint k = 0u; k < run; k++) {
+            uvec4 v = uvec4(0u);
+            if (inside) {
+                v = table4[from + k];
             }
-            io += c * VIEW_STRIDE(vo, r, d);
-            it += c * VIEW_STRIDE(vt, r, d);
-            ii += c * VIEW_STRIDE(vi, r, d);
+            result4[at[0] + k] = v;
         }
-        uint id = uint(ids[ii]); // negative ones become larger than any row
-        uint v = 0u;
-        if (id < rows) {
-            v = table[it + id * info[3]];
+    }
+    uvec4 steps = info4[WALK + 5u];
+    last = min(g * work.y + work.y, work.w);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, SINGLES);
+        for (uint k = 0u; k < run; k++) {
+            uint id = uint(ids[at[2] + k * steps.z]);
+            uint v = 0u;
+            if (id < rows.x) {
+                v = table[at[1] + k * steps.y + id * rows.y];
+            }
+            result[at[0] + k * steps.x] = v;
         }
-        result[io] = v;
     }
 }

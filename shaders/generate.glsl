@@ -1,21 +1,24 @@
 // The kernels that fill a tensor from the numbers of its elements. RANDOM selects
 // the random ones; float.glsl and info.glsl come before.
 //
-// Words: n (elements), elements per work item, work items per invocation, four
-// parameters, then view out, whose axes are in logical order: element i of out
-// is made from the number i.
+// Words: a, b, two zeros, and those of walk.glsl for out and for the numbers of its
+// elements: element i of out is made from the number i.
 //
-// iota (0 float32, 1 integers): a + i·b in the element's type, one element an
-// item. The random kernels take four elements an item from one block of
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy
-// as 1, 2, 3", SC 2011): key (seed, stream), counter (item, 0, 0, 0), seed and
-// stream being push constants.
+// iota (0 float32, 1 integers): a + i·b in the element's type. The random kernels
+// make elements 4j to 4j+3 from one block of Philox4x32-10 (Salmon, Moraes, Dror,
+// Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): key (seed, stream),
+// counter (j, 0, 0, 0), seed and stream being push constants.
+
+#define TENSORS 2
+#define WALK 1u
+#include "walk.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 // OP mirrors the generator constants of generate.go.
 layout(constant_id = 2) const uint OP = 0u;
 
 layout(set = 0, binding = 1, std430) writeonly buffer Out { uint result[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Out4 { uvec4 result4[]; };
 
 #ifdef RANDOM
 layout(push_constant) uniform Push { uint seed; uint stream; };
@@ -42,54 +45,53 @@ vec2 normal(uint a, uint b) {
 }
 #endif
 
-void put(uint vo, uint i, uint v) {
-    uint r = info[vo];
-    uint io = VIEW_OFFSET(vo);
-    for (uint d = r; d-- > 0u;) {
-        uint c = i;
-        if (d > 0u) {
-            uint s = VIEW_SHAPE(vo, d);
-            i = c / s;
-            c -= i * s;
-        }
-        io += c * VIEW_STRIDE(vo, r, d);
+// block makes elements 4j to 4j+3.
+uvec4 block(uint j, uint a, uint b) {
+#ifdef RANDOM
+    uvec4 bits = philox(uvec4(j, 0u, 0u, 0u), uvec2(seed, stream));
+    float from = uintBitsToFloat(a);
+    float to = uintBitsToFloat(b);
+    vec4 v;
+    if (OP == 0u) { // a + (b-a)·u, u in [0, 1) a multiple of 2⁻²⁴
+        v = from + (to - from) * (vec4(bits >> 8) * 5.9604644775390625e-8);
+    } else {
+        v = vec4(normal(bits.x, bits.y), normal(bits.z, bits.w)) * to + from;
     }
-    result[io] = v;
+    return floatBitsToUint(v);
+#else
+    uvec4 i = 4u * j + uvec4(0u, 1u, 2u, 3u);
+    if (OP == 0u) {
+        precise vec4 f = vec4(i) * uintBitsToFloat(b);
+        return floatBitsToUint(uintBitsToFloat(a) + f);
+    }
+    return a + i * b;
+#endif
 }
 
 void main() {
-    uint n = info[0];
-    uint width = info[1];
-    uint items = (n - 1u) / width + 1u;
-    uint chunk = gl_WorkGroupSize.x * info[2];
+    uvec4 work = info4[WALK];
     uint g = linearGroup();
-    if (g > (items - 1u) / chunk) {
+    if (g >= work.x) {
         return;
     }
-    uint vo = 5u;
-    uint last = min(items - g * chunk, chunk);
-    for (uint e = gl_LocalInvocationID.x; e < last; e += gl_WorkGroupSize.x) {
-        uint i = g * chunk + e;
-#ifdef RANDOM
-        uvec4 bits = philox(uvec4(i, 0u, 0u, 0u), uvec2(seed, stream));
-        float a = uintBitsToFloat(info[3]);
-        float b = uintBitsToFloat(info[4]);
-        vec4 v;
-        if (OP == 0u) { // a + (b-a)·u, u in [0, 1) a multiple of 2⁻²⁴
-            v = a + (b - a) * (vec4(bits >> 8) * 5.9604644775390625e-8);
-        } else {
-            v = vec4(normal(bits.x, bits.y), normal(bits.z, bits.w)) * b + a;
+    uvec4 p = info4[0];
+    uint first = g * work.y + gl_LocalInvocationID.x;
+    uint last = min(g * work.y + work.y, work.z);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, BLOCKS);
+        for (uint k = 0u; k < run; k++) {
+            result4[at[0] + k] = block(at[1] + k, p.x, p.y);
         }
-        for (uint l = 0u; l < 4u && 4u * i + l < n; l++) {
-            put(vo, 4u * i + l, floatBitsToUint(v[l]));
+    }
+    uvec4 steps = info4[WALK + 5u];
+    last = min(g * work.y + work.y, work.w);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, SINGLES);
+        for (uint k = 0u; k < run; k++) {
+            uint i = at[1] + k * steps.y;
+            uvec4 v = block(i / 4u, p.x, p.y);
+            uint l = i & 3u;
+            result[at[0] + k * steps.x] = l < 2u ? (l == 0u ? v.x : v.y) : (l == 2u ? v.z : v.w);
         }
-#else
-        uint v = info[3] + i * info[4];
-        if (OP == 0u) {
-            precise float f = float(i) * uintBitsToFloat(info[4]);
-            v = floatBitsToUint(uintBitsToFloat(info[3]) + f);
-        }
-        put(vo, i, v);
-#endif
     }
 }

@@ -4,11 +4,10 @@ import "encoding/binary"
 
 // Opcodes of generate.glsl.
 const (
-	opIotaFloat  = 0
-	opIotaInt    = 1
-	opUniform    = 0
-	opNormal     = 1
-	perRandomRow = 4 // numbers of one Philox block
+	opIotaFloat = 0
+	opIotaInt   = 1
+	opUniform   = 0
+	opNormal    = 1
 )
 
 // Kernels that make a tensor out of nothing. Element i, in row-major order of
@@ -20,7 +19,7 @@ var (
 			{Name: "value", Kind: ScalarParam},
 			{Name: "out", Access: Write, Binding: 1},
 		},
-		Plan: planFill, Grid: FoldedGrid, Spec: lineWorkgroup,
+		Plan: planFill, Grid: FoldedGrid, Spec: walkWorkgroup,
 	})
 	// Iota: out[i] = start + i·step in float32, 3u of |start| + |i·step|.
 	Iota = operation("iota", iotaCode, opIotaFloat, generator(planIota, Float32, "start", "step"))
@@ -37,7 +36,7 @@ var (
 )
 
 func generator(plan Planner, t DType, scalars ...string) KernelSpec {
-	spec := KernelSpec{Plan: plan, Grid: FoldedGrid, Spec: lineWorkgroup}
+	spec := KernelSpec{Plan: plan, Grid: FoldedGrid, Spec: walkWorkgroup}
 	for _, s := range scalars {
 		p := Param{Name: s, Kind: ScalarParam, DType: t}
 		if s == "seed" || s == "stream" {
@@ -49,35 +48,43 @@ func generator(plan Planner, t DType, scalars ...string) KernelSpec {
 	return spec
 }
 
+func planFill(env Env, ops []Operand, p *Plan) error {
+	var n nest
+	n.lead(&ops[1].Layout)
+	if n.len() == 0 {
+		return nil
+	}
+	n.normalise()
+	w := infoWriter{words: p.Info}
+	w.four(int(uint32(ops[0].Bits)), 0, 0, 0)
+	n.plan(&env, [walkTensors]along{adjacent}, 0, &w, p)
+	p.Info = w.words
+	return nil
+}
+
 func planIota(env Env, ops []Operand, p *Plan) error {
-	planGenerator(env, &ops[2].Layout, 1, ops[0].Bits, ops[1].Bits, p)
+	planGenerator(env, &ops[2].Layout, ops[0].Bits, ops[1].Bits, p)
 	return nil
 }
 
 func planRandom(env Env, ops []Operand, p *Plan) error {
-	planGenerator(env, &ops[4].Layout, perRandomRow, ops[2].Bits, ops[3].Bits, p)
+	planGenerator(env, &ops[4].Layout, ops[2].Bits, ops[3].Bits, p)
 	p.Push = binary.LittleEndian.AppendUint32(p.Push, uint32(ops[0].Bits))
 	p.Push = binary.LittleEndian.AppendUint32(p.Push, uint32(ops[1].Bits))
 	return nil
 }
 
-func planGenerator(env Env, out *Layout, width int, a, b uint64, p *Plan) {
+func planGenerator(env Env, out *Layout, a, b uint64, p *Plan) {
+	numbers := Contiguous(out.Shape[:out.Rank]...)
 	var n nest
 	n.lead(out)
-	total := n.len()
-	if total == 0 {
+	n.broadcast(&numbers)
+	if n.len() == 0 {
 		return
 	}
-	n.collapse()
-	items := ceilDiv(total, width)
-	per := env.perInvocation(items)
+	n.normalise()
 	w := infoWriter{words: p.Info}
-	w.put(uint32(total))
-	w.put(uint32(width))
-	w.put(uint32(per))
-	w.put(uint32(a))
-	w.put(uint32(b))
-	w.view(&n, 0)
+	w.four(int(uint32(a)), int(uint32(b)), 0, 0)
+	n.plan(&env, [walkTensors]along{adjacent, adjacent}, 0, &w, p)
 	p.Info = w.words
-	line(p, items, per*int(env.WorkgroupSize[0]))
 }

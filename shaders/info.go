@@ -29,8 +29,8 @@ package shaders
 //	MatMul   groups, M, N, K, tiles M, tiles N, patches  a, b, out; the last two axes are the matrix
 //	Nop      0                                           none
 //
-// For the others the head of the GLSL file says it: map.glsl for what works
-// element by element, generate.glsl, reduce.comp and so on.
+// For the others the head of the GLSL file says it. What works element by element has
+// no views but the words of walk.glsl, which have the axes once for all tensors.
 type infoWriter struct {
 	words []uint64
 	half  bool
@@ -47,6 +47,14 @@ func (w *infoWriter) put(v uint32) {
 
 // viewWords is how many words view writes.
 func viewWords(n *nest) uint32 { return 2 + 2*uint32(n.rank) }
+
+// four writes four numbers; of negative ones their two's complement.
+func (w *infoWriter) four(a, b, c, d int) {
+	w.put(uint32(a))
+	w.put(uint32(b))
+	w.put(uint32(c))
+	w.put(uint32(d))
+}
 
 // view writes tensor t of a nest.
 func (w *infoWriter) view(n *nest, t int) {

@@ -130,26 +130,58 @@ func run(k *shaders.Kernel, plan *shaders.Plan, env shaders.Env, data [][]uint32
 	return nil
 }
 
+// walked is a group of a kernel of walk.glsl whose words begin at the given four: it calls
+// each for every element, with its index in each tensor.
+func walked(m *machine, g, begin, tensors uint32, each func(m *machine, at [4]uint32)) {
+	four := func(i uint32) []uint32 { return m.info[4*(begin+i) : 4*(begin+i)+4] }
+	groups, chunk, items := four(0)[0], four(0)[1], four(0)[2:4]
+	if g >= groups {
+		return
+	}
+	splat, axes := four(2)[0], four(2)[1]
+	for kind := range uint32(2) {
+		for e := g * chunk; e < min(g*chunk+chunk, items[kind]); e++ {
+			at := [4]uint32(four(3 + kind))
+			run, i := uint32(0), e
+			for d := range axes {
+				axis, strides := four(6+2*d), four(7+2*d)
+				rest := uint32(uint64(i)*uint64(axis[1])>>32) >> axis[2]
+				c := i - rest*axis[0]
+				i = rest
+				run += c * axis[3]
+				for t := range at {
+					at[t] += c * strides[t]
+				}
+			}
+			run = min(four(1)[2*kind], four(1)[2*kind+1]-run)
+			for k := range run {
+				for l := range 4 - 3*kind {
+					index := at
+					for t := range tensors {
+						switch {
+						case kind == 1:
+							index[t] += k * four(5)[t]
+						case splat>>t&1 == 0:
+							index[t] = 4*(index[t]+k) + l
+						}
+					}
+					each(m, index)
+				}
+			}
+		}
+	}
+}
+
 // mapped is map.glsl with so many inputs.
 func mapped(inputs uint32, op func(x [3]uint32) uint32) func(*machine, uint32) {
 	return func(m *machine, g uint32) {
-		n, chunk := m.info[0], m.wg[0]*m.info[1]
-		if g > (n-1)/chunk {
-			return
-		}
-		var in [3]view
-		at := uint32(2)
-		for t := range inputs {
-			in[t], at = m.view(at)
-		}
-		o, _ := m.view(at)
-		for i := g * chunk; i < min(n, g*chunk+chunk); i++ {
+		walked(m, g, 0, inputs+1, func(m *machine, at [4]uint32) {
 			var x [3]uint32
 			for t := range inputs {
-				x[t] = math.Float32bits(m.load(t+1, in[t].offset+in[t].at(i, in[t].rank)))
+				x[t] = math.Float32bits(m.load(t+1, at[t+1]))
 			}
-			m.store(inputs+1, o.offset+o.at(i, o.rank), op(x))
-		}
+			m.store(inputs+1, at[0], op(x))
+		})
 	}
 }
 
@@ -160,25 +192,11 @@ func float2(op func(x, y float32) float32) func(*machine, uint32) {
 }
 
 func (m *machine) fill(g uint32) {
-	n, chunk := m.info[1], m.wg[0]*m.info[2]
-	o, _ := m.view(3)
-	if g > (n-1)/chunk {
-		return
-	}
-	for i := g * chunk; i < min(n, g*chunk+chunk); i++ {
-		m.store(1, o.offset+o.at(i, o.rank), m.info[0])
-	}
+	walked(m, g, 1, 1, func(m *machine, at [4]uint32) { m.store(1, at[0], m.info[0]) })
 }
 
 func (m *machine) iota(g uint32) {
-	n, chunk := m.info[0], m.wg[0]*m.info[2]
-	o, _ := m.view(5)
-	if g > (n-1)/chunk {
-		return
-	}
-	for i := g * chunk; i < min(n, g*chunk+chunk); i++ {
-		m.store(1, o.offset+o.at(i, o.rank), m.info[3]+i*m.info[4])
-	}
+	walked(m, g, 1, 2, func(m *machine, at [4]uint32) { m.store(1, at[0], m.info[0]+at[1]*m.info[1]) })
 }
 
 // sum follows reduce.comp in which elements it takes, not in their order.

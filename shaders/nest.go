@@ -52,6 +52,34 @@ func (n *nest) axis(extent int, strides ...int) {
 	n.rank++
 }
 
+// outer puts an axis before the others of the first tensors of the nest.
+func (n *nest) outer(extent int, strides ...int) {
+	n.rank++
+	for d := n.rank - 1; d > 0; d-- {
+		n.move(d, d-1)
+	}
+	n.shape[0] = extent
+	for t, s := range strides {
+		n.stride[t][0] = s
+	}
+}
+
+// halve counts a tensor in pairs of elements, where that comes out even.
+func (n *nest) halve(t int) bool {
+	odd := n.offset[t]
+	for d := range n.rank {
+		odd |= n.stride[t][d]
+	}
+	if odd&1 != 0 {
+		return false
+	}
+	n.offset[t] /= 2
+	for d := range n.rank {
+		n.stride[t][d] /= 2
+	}
+	return true
+}
+
 // pop takes the last axis away.
 func (n *nest) pop() (extent int, strides [maxTensors]int) {
 	n.rank--

@@ -1,24 +1,32 @@
 // Optimiser steps. STATES is the number of tensors beside the weights that a step
 // keeps: 0 gradient descent, 1 momentum, 2 Adam.
 //
-// Words: n, elements per invocation, eight parameters, then views of the weights,
-// the gradient and the states.
+// Words: eight parameters, and those of walk.glsl for the weights, the gradient and
+// the states.
+
+#define TENSORS (STATES + 2)
+#define WALK 2u
+#include "walk.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 
 layout(push_constant) uniform Push { float rate; };
 
 layout(set = 0, binding = 1, std430) readonly buffer G { float gradient[]; };
+layout(set = 0, binding = 1, std430) readonly buffer G4 { vec4 gradient4[]; };
 #if STATES == 2
+#define WEIGHTS 3
 layout(set = 0, binding = 2, std430) readonly buffer S { int steps[]; };
-layout(set = 0, binding = 3, std430) buffer W { float weights[]; };
-layout(set = 0, binding = 4, std430) buffer M { float first[]; };
 layout(set = 0, binding = 5, std430) buffer V { float second[]; };
+layout(set = 0, binding = 5, std430) buffer V4 { vec4 second4[]; };
 #else
-layout(set = 0, binding = 2, std430) buffer W { float weights[]; };
-#if STATES == 1
-layout(set = 0, binding = 3, std430) buffer M { float first[]; };
+#define WEIGHTS 2
 #endif
+layout(set = 0, binding = WEIGHTS, std430) buffer W { float weights[]; };
+layout(set = 0, binding = WEIGHTS, std430) buffer W4 { vec4 weights4[]; };
+#if STATES > 0
+layout(set = 0, binding = WEIGHTS + 1, std430) buffer M { float first[]; };
+layout(set = 0, binding = WEIGHTS + 1, std430) buffer M4 { vec4 first4[]; };
 #endif
 
 // 1 - exp(z) for z <= 0, without cancellation near 0.
@@ -29,65 +37,83 @@ float rest(float z) {
     return -z * (1.0 + z * (0.5 + z * (0.166666667 + z * (0.0416666667 + z * (8.33333333e-3 + z * (1.38888889e-3 + z * 1.98412698e-4))))));
 }
 
-float parameter(uint i) { return uintBitsToFloat(info[2u + i]); }
+// STEP is a step of T, a float or four: w the weights, slope the gradient, m and v the
+// states.
+#if STATES == 0
+#define STEP(T) w -= rate * slope;
+#elif STATES == 1
+#define STEP(T) m = p.x * m + slope; w -= rate * m;
+#else
+#define STEP(T) \
+    m = p.x * m + p.y * slope; \
+    v = p.w * v + q.x * (slope * slope); \
+    w -= rate * (m / rest1) / (sqrt(v / rest2) + T(q.z));
+#endif
 
 void main() {
-    uint n = info[0];
-    uint chunk = gl_WorkGroupSize.x * info[1];
+    uvec4 work = info4[WALK];
     uint g = linearGroup();
-    if (g > (n - 1u) / chunk) {
+    if (g >= work.x) {
         return;
     }
+    vec4 p = uintBitsToFloat(info4[0]);
 #if STATES == 2
-    float t = float(steps[info[9]]);
-    float rest1 = rest(t * parameter(2u));
-    float rest2 = rest(t * parameter(5u));
+    vec4 q = uintBitsToFloat(info4[1]);
+    float t = float(steps[info[7]]);
+    float rest1 = rest(t * p.z);
+    float rest2 = rest(t * q.y);
 #endif
-    uint vw = 10u;
-    uint r = info[vw];
-    uint vg = vw + VIEW_WORDS(r);
-    uint vm = vg + VIEW_WORDS(r);
-    uint vv = vm + VIEW_WORDS(r);
-    uint last = min(n - g * chunk, chunk);
-    for (uint e = gl_LocalInvocationID.x; e < last; e += gl_WorkGroupSize.x) {
-        uint i = g * chunk + e;
-        uint iw = VIEW_OFFSET(vw);
-        uint ig = VIEW_OFFSET(vg);
-#if STATES > 0
-        uint im = VIEW_OFFSET(vm);
-#endif
-#if STATES > 1
-        uint iv = VIEW_OFFSET(vv);
-#endif
-        for (uint d = r; d-- > 0u;) {
-            uint c = i;
-            if (d > 0u) {
-                uint s = VIEW_SHAPE(vw, d);
-                i = c / s;
-                c -= i * s;
+    bool whole = (info4[WALK + 2u].x & 2u) == 0u;
+    uint begin = g * work.y + gl_LocalInvocationID.x;
+    uint last = min(g * work.y + work.y, work.z);
+    for (uint e = begin; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, BLOCKS);
+        vec4 slope = vec4(0.0);
+        if (!whole) {
+            slope = vec4(gradient[at[1]]);
+        }
+        for (uint k = 0u; k < run; k++) {
+            if (whole) {
+                slope = gradient4[at[1] + k];
             }
-            iw += c * VIEW_STRIDE(vw, r, d);
-            ig += c * VIEW_STRIDE(vg, r, d);
+            vec4 w = weights4[at[0] + k];
 #if STATES > 0
-            im += c * VIEW_STRIDE(vm, r, d);
+            vec4 m = first4[at[2] + k];
 #endif
 #if STATES > 1
-            iv += c * VIEW_STRIDE(vv, r, d);
+            vec4 v = second4[at[3] + k];
+#endif
+            STEP(vec4)
+            weights4[at[0] + k] = w;
+#if STATES > 0
+            first4[at[2] + k] = m;
+#endif
+#if STATES > 1
+            second4[at[3] + k] = v;
 #endif
         }
-        float slope = gradient[ig];
-#if STATES == 0
-        weights[iw] -= rate * slope;
-#elif STATES == 1
-        float m = parameter(0u) * first[im] + slope;
-        first[im] = m;
-        weights[iw] -= rate * m;
-#else
-        float m = parameter(0u) * first[im] + parameter(1u) * slope;
-        float v = parameter(3u) * second[iv] + parameter(4u) * (slope * slope);
-        first[im] = m;
-        second[iv] = v;
-        weights[iw] -= rate * (m / rest1) / (sqrt(v / rest2) + parameter(6u));
+    }
+    uvec4 hops = info4[WALK + 5u];
+    last = min(g * work.y + work.y, work.w);
+    for (uint e = begin; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, SINGLES);
+        for (uint k = 0u; k < run; k++) {
+            float slope = gradient[at[1] + k * hops.y];
+            float w = weights[at[0] + k * hops.x];
+#if STATES > 0
+            float m = first[at[2] + k * hops.z];
 #endif
+#if STATES > 1
+            float v = second[at[3] + k * hops.w];
+#endif
+            STEP(float)
+            weights[at[0] + k * hops.x] = w;
+#if STATES > 0
+            first[at[2] + k * hops.z] = m;
+#endif
+#if STATES > 1
+            second[at[3] + k * hops.w] = v;
+#endif
+        }
     }
 }

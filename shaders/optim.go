@@ -17,7 +17,7 @@ var (
 			{Name: "rate", Kind: ScalarParam, DType: Float32},
 			{Name: "weights", DType: Float32, Access: ReadWrite, Binding: 2},
 		},
-		Plan: planSGD, Grid: FoldedGrid, Spec: lineWorkgroup,
+		Plan: planSGD, Grid: FoldedGrid, Spec: walkWorkgroup,
 	})
 	// Momentum: velocity = momentum·velocity + gradient, weights -= rate·velocity. 3u of
 	// the terms of each.
@@ -29,7 +29,7 @@ var (
 			{Name: "weights", DType: Float32, Access: ReadWrite, Binding: 2},
 			{Name: "velocity", DType: Float32, Access: ReadWrite, Binding: 3},
 		},
-		Plan: planMomentum, Grid: FoldedGrid, Spec: lineWorkgroup,
+		Plan: planMomentum, Grid: FoldedGrid, Spec: walkWorkgroup,
 	})
 	// Adam (Kingma and Ba, 2015), with the step, from 1, in an int32 tensor of one
 	// element, which AddInt can raise:
@@ -53,7 +53,7 @@ var (
 			{Name: "first", DType: Float32, Access: ReadWrite, Binding: 4},
 			{Name: "second", DType: Float32, Access: ReadWrite, Binding: 5},
 		},
-		Plan: planAdam, Grid: FoldedGrid, Spec: lineWorkgroup,
+		Plan: planAdam, Grid: FoldedGrid, Spec: walkWorkgroup,
 	})
 )
 
@@ -101,23 +101,16 @@ func planOptim(env Env, ops []Operand, rate uint64, params [optimParams]uint32, 
 		}
 		n.broadcast(&ops[s].Layout)
 	}
-	total := n.len()
-	if total == 0 {
+	if n.len() == 0 {
 		return nil
 	}
 	n.normalise()
-	per := env.perInvocation(total)
 	out := infoWriter{words: p.Info}
-	out.put(uint32(total))
-	out.put(uint32(per))
 	for _, v := range params {
 		out.put(v)
 	}
-	for t := range n.tensors {
-		out.view(&n, t)
-	}
+	n.plan(&env, [walkTensors]along{adjacent, either, adjacent, adjacent}, 0, &out, p)
 	p.Info = out.words
 	p.Push = binary.LittleEndian.AppendUint32(p.Push, uint32(rate))
-	line(p, total, per*int(env.WorkgroupSize[0]))
 	return nil
 }

@@ -19,7 +19,7 @@ var (
 			{Name: "ids", DType: Int32, Access: Read, Binding: 2},
 			{Name: "out", Access: Write, Binding: 3},
 		},
-		Plan: planGather, Grid: FoldedGrid, Spec: lineWorkgroup,
+		Plan: planGather, Grid: FoldedGrid, Spec: walkWorkgroup,
 	})
 	// Put: out[position+i, …] = x[i, …] bit for bit, of any 32-bit type, as one
 	// writes keys and values to their cache. The other rows of out keep what they
@@ -30,7 +30,7 @@ var (
 			{Name: "position", DType: Int32, Access: Read, Binding: 2},
 			{Name: "out", Access: Write, Binding: 3},
 		},
-		Plan: planPut, Grid: FoldedGrid, Spec: lineWorkgroup,
+		Plan: planPut, Grid: FoldedGrid, Spec: walkWorkgroup,
 	})
 	// ScatterAdd: out[ids[i…], :] += x[i…, :], the gradient of Gather. It needs no
 	// float atomics and is deterministic: every element has one owner, who adds in
@@ -43,7 +43,7 @@ var (
 			{Name: "ids", DType: Int32, Access: Read, Binding: 2},
 			{Name: "out", DType: Float32, Access: ReadWrite, Binding: 3},
 		},
-		Plan: planScatterAdd, Grid: FoldedGrid, Spec: lineWorkgroup,
+		Plan: planScatterAdd, Grid: FoldedGrid, Spec: walkWorkgroup,
 	})
 	// Rotary turns the pairs of neighbours (x[2i], x[2i+1]) of each head by the angle
 	// (position + t)·frequencies[i] (Su et al., "RoFormer", 2021). x and out are
@@ -82,7 +82,7 @@ func rotary(plan Planner) KernelSpec {
 			{Name: "position", DType: Int32, Access: Read, Binding: 3},
 			{Name: "out", DType: Float32, Access: Write, Binding: 4},
 		},
-		Plan: plan, Grid: FoldedGrid, Spec: lineWorkgroup, InPlace: lastOver(3),
+		Plan: plan, Grid: FoldedGrid, Spec: walkWorkgroup, InPlace: lastOver(3),
 	}
 }
 
@@ -155,22 +155,19 @@ func planGather(env Env, ops []Operand, p *Plan) error {
 	n.lead(out)
 	n.broadcast(&row)
 	n.broadcast(&which)
-	total := n.len()
-	if total == 0 {
+	if n.len() == 0 {
 		return nil
 	}
 	n.normalise()
-	per := env.perInvocation(total)
+	ways := [walkTensors]along{adjacent, adjacent, same}
+	step := table.Stride[0]
+	if step%quad != 0 {
+		ways[1] = apart
+	}
 	w := infoWriter{words: p.Info}
-	w.put(uint32(total))
-	w.put(uint32(per))
-	w.put(uint32(table.Shape[0]))
-	w.put(uint32(table.Stride[0]))
-	w.view(&n, 0)
-	w.view(&n, 1)
-	w.view(&n, 2)
+	w.four(table.Shape[0], step, step/quad, 0)
+	n.plan(&env, ways, 0, &w, p)
 	p.Info = w.words
-	line(p, total, per*int(env.WorkgroupSize[0]))
 	return nil
 }
 
@@ -191,23 +188,19 @@ func planPut(env Env, ops []Operand, p *Plan) error {
 	n.lead(&part)
 	n.broadcast(x)
 	n.broadcast(&numbers)
-	total := n.len()
-	if total == 0 || out.Shape[0] == 0 {
+	if n.len() == 0 || out.Shape[0] == 0 {
 		return nil
 	}
 	n.normalise()
-	per := env.perInvocation(total)
+	ways := [walkTensors]along{adjacent, adjacent, same}
+	step := out.Stride[0]
+	if step%quad != 0 {
+		ways[0] = apart
+	}
 	w := infoWriter{words: p.Info}
-	w.put(uint32(total))
-	w.put(uint32(per))
-	w.put(uint32(out.Shape[0]))
-	w.put(uint32(out.Stride[0]))
-	w.put(uint32(ops[1].Offset))
-	w.view(&n, 0)
-	w.view(&n, 1)
-	w.view(&n, 2)
+	w.four(out.Shape[0], step, step/quad, ops[1].Offset)
+	n.plan(&env, ways, 0, &w, p)
 	p.Info = w.words
-	line(p, total, per*int(env.WorkgroupSize[0]))
 	return nil
 }
 
@@ -243,26 +236,43 @@ func planScatterAdd(env Env, ops []Operand, p *Plan) error {
 	}
 	columns.normalise()
 	which.collapse() // the order of the additions is that of the ids
-	if limit := maxRounds * (8 - 7*min(1, max(0, which.rank-1))); count > limit {
-		return shapeError(1, fmt.Sprintf("at most %d ids: add them in several launches", limit), ids)
+	rounds := count
+	if which.rank == 1 {
+		rounds = ceilDiv(count, 8) + 7
+	}
+	if count > maxRounds*(8-7*min(1, max(0, which.rank-1))) {
+		return shapeError(1, fmt.Sprintf("at most %d ids: add them in several launches", maxRounds*(8-7*min(1, max(0, which.rank-1)))), ids)
+	}
+	ways := [walkTensors]along{adjacent, adjacent, same}
+	step := out.Stride[0]
+	if step%quad != 0 {
+		ways[0] = apart
+	}
+	for _, s := range which.stride[1][:which.rank] {
+		if s%quad != 0 {
+			ways[1] = apart
+		}
 	}
 	// More parts read the ids more often, and keep more of the device busy.
-	parts := max(1, min(rows, ceilDiv(1<<12, width), env.Tuning.groups()))
+	want := 1 << 12
+	if env.Tuning.Reads == Scattered {
+		want = int(env.WorkgroupSize[0]) * env.Tuning.groups()
+	}
+	parts := max(1, min(rows, want/width))
 	per := ceilDiv(rows, parts)
-	parts = ceilDiv(rows, per)
+	columns.tensors++
+	columns.outer(ceilDiv(rows, per), 0, 0, per)
 	w := infoWriter{words: p.Info}
-	w.put(uint32(count))
-	w.put(uint32(width))
-	w.put(uint32(rows))
-	w.put(uint32(per))
-	w.put(uint32(parts))
-	w.put(uint32(out.Stride[0]))
-	w.view(&columns, 0)
-	w.view(&columns, 1)
+	w.four(count, rows, per, 0)
+	w.four(step, step/quad, 0, 0)
+	columns.plan(&env, ways, rounds, &w, p)
+	if w.half {
+		w.put(0)
+	}
+	w.words[1] |= uint64(2*len(w.words)) << 32
 	w.view(&which, 0)
 	w.view(&which, 1)
 	p.Info = w.words
-	line(p, width*parts, int(env.WorkgroupSize[0]))
 	return nil
 }
 
@@ -312,23 +322,52 @@ func rotate(env Env, ops []Operand, pairs pairing, p *Plan) error {
 	n.broadcast(&x)
 	n.broadcast(&numbers)
 	n.broadcast(frequencies)
-	total := n.len()
-	if total == 0 {
+	if n.len() == 0 {
 		return nil
 	}
-	n.normalise()
-	per := env.perInvocation(total)
-	w := infoWriter{words: p.Info}
-	w.put(uint32(total))
-	w.put(uint32(per))
-	w.put(uint32(pairOut))
-	w.put(uint32(pairX))
-	w.put(uint32(ops[2].Offset))
-	for t := range n.tensors {
-		w.view(&n, t)
+	// The heads of a row share their angles. As many as divide them evenly are one item's.
+	heads, each := x.Shape[last-1], 1
+	if env.Tuning.Reads == Scattered {
+		spare := n.len() / quad / (int(env.WorkgroupSize[0]) * env.Tuning.groups())
+		for each*2 <= min(maxRun, spare) && heads%(each*2) == 0 {
+			each *= 2
+		}
 	}
+	nextOut, nextX := out.Stride[last-1], x.Stride[last-1]
+	n.shape[last-1] /= each
+	n.stride[0][last-1] *= each
+	n.stride[1][last-1] *= each
+	n.normalise()
+	ways := [walkTensors]along{adjacent, adjacent, same, adjacent}
+	wide, apartBy := n, 1
+	ok := nextOut%quad == 0 && nextX%quad == 0
+	if pairs == neighbours {
+		// Counted in pairs, which lie side by side.
+		apartBy = 2
+		ok = ok && pairOut == 1 && pairX == 1 && wide.halve(0) && wide.halve(1)
+	} else {
+		ok = ok && pairOut%quad == 0 && pairX%quad == 0
+	}
+	if ok {
+		_, ok = wide.blocks(&ways)
+		ok = ok && wide.shape[wide.rank-1]%quad == 0 // what is left over is not counted so
+	}
+	w := infoWriter{words: p.Info}
+	if ok {
+		n = wide
+		w.four(each, nextOut/quad, nextX/quad, ops[2].Offset)
+		if pairs == neighbours {
+			w.four(1, 1, apartBy, 0)
+		} else {
+			w.four(pairOut/quad, pairX/quad, apartBy, 0)
+		}
+	} else {
+		ways[0] = apart
+		w.four(each, nextOut, nextX, ops[2].Offset)
+		w.four(pairOut, pairX, 1, 0)
+	}
+	n.plan(&env, ways, each, &w, p)
 	p.Info = w.words
-	line(p, total, per*int(env.WorkgroupSize[0]))
 	return nil
 }
 

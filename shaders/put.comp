@@ -1,48 +1,52 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "info.glsl"
 
-// Words: n, elements per invocation, rows of out, step between them, offset of the
-// position, then views out, x, and the row number, all of x's shape.
+// Words: rows of out, elements and blocks from one to the next, offset of the position,
+// and those of walk.glsl for out, x and the row number, all of x's shape. A run of
+// blocks has one row number.
+
+#define TENSORS 3
+#define WALK 1u
+#include "walk.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 
 layout(set = 0, binding = 1, std430) readonly buffer X { uint x[]; };
+layout(set = 0, binding = 1, std430) readonly buffer X4 { uvec4 x4[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Position { int position[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer Out { uint result[]; };
+layout(set = 0, binding = 3, std430) writeonly buffer Out4 { uvec4 result4[]; };
 
 void main() {
-    uint n = info[0];
-    uint chunk = gl_WorkGroupSize.x * info[1];
-    uint rows = info[2];
+    uvec4 work = info4[WALK];
     uint g = linearGroup();
-    if (g > (n - 1u) / chunk) {
+    if (g >= work.x) {
         return;
     }
-    uint first = uint(position[info[4]]);
-    uint vo = 5u;
-    uint r = info[vo];
-    uint vx = vo + VIEW_WORDS(r);
-    uint vc = vx + VIEW_WORDS(r);
-    uint last = min(n - g * chunk, chunk);
-    for (uint e = gl_LocalInvocationID.x; e < last; e += gl_WorkGroupSize.x) {
-        uint i = g * chunk + e;
-        uint io = VIEW_OFFSET(vo);
-        uint ix = VIEW_OFFSET(vx);
-        uint row = VIEW_OFFSET(vc);
-        for (uint d = r; d-- > 0u;) {
-            uint c = i;
-            if (d > 0u) {
-                uint s = VIEW_SHAPE(vo, d);
-                i = c / s;
-                c -= i * s;
-            }
-            io += c * VIEW_STRIDE(vo, r, d);
-            ix += c * VIEW_STRIDE(vx, r, d);
-            row += c * VIEW_STRIDE(vc, r, d);
+    uvec4 rows = info4[0];
+    uint begin = uint(position[rows.w]); // a negative one wraps far beyond the rows
+    uint first = g * work.y + gl_LocalInvocationID.x;
+    uint last = min(g * work.y + work.y, work.z);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, BLOCKS);
+        if (begin + at[2] >= rows.x) {
+            run = 0u;
         }
-        if (first + row < rows) { // a negative position wraps far beyond the rows
-            result[io + first * info[3]] = x[ix];
+        uint to = at[0] + begin * rows.z;
+        for (uint k = 0u; k < run; k++) {
+            result4[to + k] = x4[at[1] + k];
+        }
+    }
+    uvec4 steps = info4[WALK + 5u];
+    last = min(g * work.y + work.y, work.w);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, SINGLES);
+        for (uint k = 0u; k < run; k++) {
+            if (begin + at[2] + k * steps.z < rows.x) {
+                result[at[0] + k * steps.x + begin * rows.y] = x[at[1] + k * steps.y];
+            }
         }
     }
 }

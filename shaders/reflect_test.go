@@ -146,6 +146,15 @@ func compareWithCross(t *testing.T, file string, m *shaders.Module) {
 		count        uint32
 	}
 	var theirs, ours []binding
+	add := func(b binding) {
+		// It lists variables that share a binding one by one.
+		at := slices.IndexFunc(theirs, func(o binding) bool { return o.set == b.set && o.binding == b.binding })
+		if at < 0 {
+			theirs = append(theirs, b)
+			return
+		}
+		theirs[at].access |= b.access
+	}
 	for _, b := range want.SSBOs {
 		access := shaders.ReadWrite
 		if b.ReadOnly {
@@ -154,10 +163,10 @@ func compareWithCross(t *testing.T, file string, m *shaders.Module) {
 		if b.WriteOnly {
 			access &^= shaders.Read
 		}
-		theirs = append(theirs, binding{b.Set, b.Binding, shaders.StorageBuffer, access, product(b.Array)})
+		add(binding{b.Set, b.Binding, shaders.StorageBuffer, access, product(b.Array)})
 	}
 	for _, b := range want.UBOs {
-		theirs = append(theirs, binding{b.Set, b.Binding, shaders.UniformBuffer, shaders.Read, product(b.Array)})
+		add(binding{b.Set, b.Binding, shaders.UniformBuffer, shaders.Read, product(b.Array)})
 	}
 	for _, b := range m.Bindings {
 		ours = append(ours, binding{b.Set, b.Binding, b.Kind, b.Access, b.Count})

@@ -1,55 +1,95 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "info.glsl"
 #include "float.glsl"
 
-// Words: n pairs, pairs per invocation, distance of a pair's elements in out and x,
-// offset of the position, then views out, x, the row number and the frequencies,
-// all of the shape of the pairs.
+// Words: heads of an item, from one head to the next in out and in x, offset of the
+// position; distance of a pair's elements in out and in x, apart, 0; and those of
+// walk.glsl for out, x, the row number and the frequencies, of the shape of the pairs
+// with one head out of those of an item. In blocks, which hold four pairs, all is
+// counted in blocks; where apart is 2 the pairs are neighbours, and a block is 8
+// elements long.
+//
+// All heads of a row turn by the same angles, so an item works them out once.
+
+#define TENSORS 4
+#define WALK 2u
+#include "walk.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 
 layout(set = 0, binding = 1, std430) readonly buffer X { float x[]; };
+layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
 layout(set = 0, binding = 2, std430) readonly buffer F { float frequencies[]; };
+layout(set = 0, binding = 2, std430) readonly buffer F4 { vec4 frequencies4[]; };
 layout(set = 0, binding = 3, std430) readonly buffer Position { int position[]; };
 layout(set = 0, binding = 4, std430) writeonly buffer Out { float result[]; };
+layout(set = 0, binding = 4, std430) writeonly buffer Out4 { vec4 result4[]; };
 
 void main() {
-    uint n = info[0];
-    uint chunk = gl_WorkGroupSize.x * info[1];
+    uvec4 work = info4[WALK];
     uint g = linearGroup();
-    if (g > (n - 1u) / chunk) {
+    if (g >= work.x) {
         return;
     }
-    uint vo = 5u;
-    uint r = info[vo];
-    uint vx = vo + VIEW_WORDS(r);
-    uint vc = vx + VIEW_WORDS(r);
-    uint vf = vc + VIEW_WORDS(r);
-    uint last = min(n - g * chunk, chunk);
-    for (uint e = gl_LocalInvocationID.x; e < last; e += gl_WorkGroupSize.x) {
-        uint i = g * chunk + e;
-        uint io = VIEW_OFFSET(vo);
-        uint ix = VIEW_OFFSET(vx);
-        uint row = VIEW_OFFSET(vc);
-        uint jf = VIEW_OFFSET(vf);
-        for (uint d = r; d-- > 0u;) {
-            uint c = i;
-            if (d > 0u) {
-                uint s = VIEW_SHAPE(vo, d);
-                i = c / s;
-                c -= i * s;
+    uvec4 heads = info4[0];
+    uvec4 pair = info4[1];
+    int begin = position[heads.w];
+    uint first = g * work.y + gl_LocalInvocationID.x;
+    uint last = min(g * work.y + work.y, work.z);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, BLOCKS);
+        float row = float(begin + int(at[2]));
+        for (uint k = 0u; k < run; k++) {
+            vec4 angle = row * frequencies4[at[3] + k];
+            vec4 s, c;
+            [[unroll]] for (uint l = 0u; l < 4u; l++) {
+                float sine, cosine;
+                sincosf(angle[l], sine, cosine);
+                s[l] = sine;
+                c[l] = cosine;
             }
-            io += c * VIEW_STRIDE(vo, r, d);
-            ix += c * VIEW_STRIDE(vx, r, d);
-            row += c * VIEW_STRIDE(vc, r, d);
-            jf += c * VIEW_STRIDE(vf, r, d);
+            uint to = (at[0] + k) * pair.z;
+            uint from = (at[1] + k) * pair.z;
+            for (uint h = 0u; h < heads.x; h++) {
+                vec4 p = x4[from];
+                vec4 q = x4[from + pair.y];
+                if (pair.z == 2u) {
+                    vec4 a = vec4(p.xz, q.xz), b = vec4(p.yw, q.yw);
+                    vec4 u = a * c - b * s, v = a * s + b * c;
+                    p = vec4(u.x, v.x, u.y, v.y);
+                    q = vec4(u.z, v.z, u.w, v.w);
+                } else {
+                    vec4 a = p;
+                    p = a * c - q * s;
+                    q = a * s + q * c;
+                }
+                result4[to] = p;
+                result4[to + pair.x] = q;
+                to += heads.y;
+                from += heads.z;
+            }
         }
-        float s, c;
-        sincosf(float(position[info[4]] + int(row)) * frequencies[jf], s, c);
-        float a = x[ix];
-        float b = x[ix + info[3]];
-        result[io] = a * c - b * s;
-        result[io + info[2]] = a * s + b * c;
+    }
+    uvec4 steps = info4[WALK + 5u];
+    last = min(g * work.y + work.y, work.w);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, SINGLES);
+        for (uint k = 0u; k < run; k++) {
+            float s, c;
+            int row = begin + int(at[2] + k * steps.z);
+            sincosf(float(row) * frequencies[at[3] + k * steps.w], s, c);
+            uint to = at[0] + k * steps.x;
+            uint from = at[1] + k * steps.y;
+            for (uint h = 0u; h < heads.x; h++) {
+                float a = x[from];
+                float b = x[from + pair.y];
+                result[to] = a * c - b * s;
+                result[to + pair.x] = a * s + b * c;
+                to += heads.y;
+                from += heads.z;
+            }
+        }
     }
 }

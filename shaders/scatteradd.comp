@@ -3,22 +3,29 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "info.glsl"
 
-// Words: number of ids, columns, rows of out, rows per part, parts, step between
-// rows of out, then the views out and x over the columns, and ids and x (offset 0)
-// over the ids.
+// Words: number of ids, rows of out, rows of a part, word of the view of the ids; the
+// step between rows of out in elements and in blocks, two zeros; those of walk.glsl
+// for a row of out, a row of x and the first row of a part, parts being an axis; then
+// views of the ids and of the rows of x that belong to them (offset 0).
 //
-// An invocation owns one column of some consecutive rows and adds what belongs
-// there in the order of the ids, so no two touch one element and equal launches
-// give equal bits.
+// An invocation owns some columns of some consecutive rows and adds what belongs
+// there in the order of the ids, so no two touch one element and equal launches give
+// equal bits.
+
+#define TENSORS 3
+#define WALK 2u
+#include "walk.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 
 layout(set = 0, binding = 1, std430) readonly buffer X { float x[]; };
+layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 3, std430) buffer Out { float result[]; };
+layout(set = 0, binding = 3, std430) buffer Out4 { vec4 result4[]; };
 
-uint walk(uint v, uint r, uint i) {
-    uint at = VIEW_OFFSET(v);
+uint element(uint v, uint r, uint i) {
+    uint index = VIEW_OFFSET(v);
     for (uint d = r; d-- > 0u;) {
         uint c = i;
         if (d > 0u) {
@@ -26,48 +33,60 @@ uint walk(uint v, uint r, uint i) {
             i = c / s;
             c -= i * s;
         }
-        at += c * VIEW_STRIDE(v, r, d);
+        index += c * VIEW_STRIDE(v, r, d);
     }
-    return at;
+    return index;
 }
 
+// EACH does BODY for every id of the part, with from where its row of x begins. Ids on
+// one axis come eight at a time, as llvmpipe counts rounds: see reduce.comp.
+#define EACH(PART, BODY) { \
+    uint n = head.x, i = 0u; \
+    uint part = PART; \
+    uint to = min(part + head.z, head.y); \
+    if (axes == 1u) { \
+        for (; i + 8u <= n; i += 8u) { \
+            [[unroll]] for (uint u = 0u; u < 8u; u++) { \
+                uint id = uint(ids[begin + (i + u) * idStep]); \
+                uint from = (i + u) * xStep; \
+                if (id >= part && id < to) { BODY } \
+            } \
+        } \
+    } \
+    for (; i < n; i++) { \
+        uint id = uint(ids[element(vi, axes, i)]); \
+        uint from = element(vj, axes, i); \
+        if (id >= part && id < to) { BODY } \
+    } }
+
 void main() {
-    uint n = info[0];
-    uint columns = info[1];
-    uint e = linearGroup() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-    uint part = e / columns;
-    uint column = e - part * columns;
-    if (part >= info[4]) {
+    uvec4 work = info4[WALK];
+    uint g = linearGroup();
+    if (g >= work.x) {
         return;
     }
-    uint from = part * info[3];
-    uint to = min(from + info[3], info[2]);
-    uint vo = 6u;
-    uint rc = info[vo];
-    uint vx = vo + VIEW_WORDS(rc);
-    uint vi = vx + VIEW_WORDS(rc);
-    uint ri = info[vi];
-    uint vj = vi + VIEW_WORDS(ri);
-    uint io = walk(vo, rc, column);
-    uint ix = walk(vx, rc, column);
-    uint i = 0u;
-    if (ri == 1u) { // eight at a time, as llvmpipe counts rounds: see reduce.comp
-        uint at = VIEW_OFFSET(vi);
-        uint ids1 = VIEW_STRIDE(vi, 1u, 0u);
-        uint xs = VIEW_STRIDE(vj, 1u, 0u);
-        for (; i + 8u <= n; i += 8u) {
-            [[unroll]] for (uint k = 0u; k < 8u; k++) {
-                uint id = uint(ids[at + (i + k) * ids1]);
-                if (id >= from && id < to) {
-                    result[io + id * info[5]] += x[ix + (i + k) * xs];
-                }
-            }
+    uvec4 head = info4[0];
+    uvec4 row = info4[1];
+    uint vi = head.w;
+    uint axes = info[vi];
+    uint vj = vi + VIEW_WORDS(axes);
+    uint begin = VIEW_OFFSET(vi);
+    uint idStep = axes == 1u ? VIEW_STRIDE(vi, 1u, 0u) : 0u;
+    uint xStep = axes == 1u ? VIEW_STRIDE(vj, 1u, 0u) : 0u;
+    uint first = g * work.y + gl_LocalInvocationID.x;
+    uint last = min(g * work.y + work.y, work.z);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, BLOCKS);
+        for (uint k = 0u; k < run; k++) {
+            EACH(at[2], result4[at[0] + k + id * row.y] += x4[at[1] + k + from / 4u];)
         }
     }
-    for (; i < n; i++) {
-        uint id = uint(ids[walk(vi, ri, i)]);
-        if (id >= from && id < to) {
-            result[io + id * info[5]] += x[ix + walk(vj, ri, i)];
+    uvec4 steps = info4[WALK + 5u];
+    last = min(g * work.y + work.y, work.w);
+    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
+        uint run = walk(e, SINGLES);
+        for (uint k = 0u; k < run; k++) {
+            EACH(at[2] + k * steps.z, result[at[0] + k * steps.x + id * row.x] += x[at[1] + k * steps.y + from];)
         }
     }
 }
