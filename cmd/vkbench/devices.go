@@ -14,6 +14,7 @@ import (
 
 type devicesCommand struct {
 	deviceFlags
+	Cache  string `help:"Folder of pipeline caches, in which 'vkbench tune' leaves tunings. Without it: vkcompute in the user's folder of caches." placeholder:"DIR" type:"path"`
 	Format string `enum:"table,json" default:"table" help:"table or json."`
 	Output string `short:"o" help:"File to write to instead of standard output." placeholder:"FILE" type:"path"`
 }
@@ -38,6 +39,7 @@ type deviceJSON struct {
 	Features    vk.Features  `json:"features"`
 	Heaps       []heapJSON   `json:"heaps"`
 	MemoryTypes []memoryJSON `json:"memory_types"`
+	Tuning      string       `json:"tuning,omitempty"` // what vkbench tune left
 }
 
 type heapJSON struct {
@@ -68,8 +70,13 @@ func (c *devicesCommand) Run(s *streams) error {
 	} else {
 		r.Why = choice.Error()
 	}
+	folder, noFolder := cacheFolder(c.Cache)
 	for _, d := range list {
-		r.Devices = append(r.Devices, newDeviceJSON(&d))
+		j := newDeviceJSON(&d)
+		if noFolder == nil && d.Refused == "" {
+			j.Tuning = tuningOf(folder, &d)
+		}
+		r.Devices = append(r.Devices, j)
 	}
 	err := o.write(func(w io.Writer) error {
 		if c.Format == "json" {
@@ -129,6 +136,9 @@ func writeDevices(w io.Writer, list []vk.DeviceInfo, r *deviceReport) error {
 			row("timestamps", "none")
 		}
 		row("features", "%s", features(d.Features))
+		if t := r.Devices[i].Tuning; t != "" {
+			row("tuning", "%s", t)
+		}
 		for n, h := range d.Heaps {
 			local := ""
 			if h.DeviceLocal {

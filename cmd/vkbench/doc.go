@@ -10,6 +10,7 @@
 //	vkbench graph WORKLOAD     the graph it records, with its barriers and their reasons
 //	vkbench trace WORKLOAD     the times of one replay's operations on the device
 //	vkbench replay FILE        a saved graph on this device
+//	vkbench tune               which workgroups and tiles suit this device, kept for all its streams
 //	vkbench view [SCENE]       a window; every frame is one replay (build tag glfw)
 //
 // Exit status: 0 good, 1 a result was wrong or a run failed, 2 bad usage. Progress goes to

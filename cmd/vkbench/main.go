@@ -30,6 +30,7 @@ type commands struct {
 	Graph      graphCommand      `cmd:"" help:"Draw the graph that a workload records, with its barriers and their reasons."`
 	Trace      traceCommand      `cmd:"" help:"Write the times of one replay's operations on the device, for chrome://tracing or Perfetto."`
 	Replay     replayCommand     `cmd:"" help:"Replay a saved graph on this device: its time, and a digest of what it writes."`
+	Tune       tuneCommand       `cmd:"" help:"Measure which workgroups, tiles and ways to read suit this device, and keep it beside the pipeline cache."`
 	View       viewCommand       `cmd:"" help:"Show a window in which every frame is one replay of a recorded graph."`
 	Completion completionCommand `cmd:"" help:"Write a script that completes this program's words in a shell."`
 	Worker     workerCommand     `cmd:"" hidden:"" help:"Measure in a process that was set up for it; started by run."`

@@ -18,6 +18,7 @@ type runCommand struct {
 	Count     *int          `help:"Least number of samples of each figure. Without it: 20, or fewer where they would take longer than three times --time." placeholder:"N"`
 	Time      time.Duration `default:"3s" help:"How long to measure each workload, if that gives more samples."`
 	Checked   bool          `name:"validate" help:"Run under the validation layer. Its messages fail the run, and the figures are not comparable with others."`
+	Cache     string        `help:"Folder of pipeline caches and tunings: kernels are found there, and tuned by what 'vkbench tune' left. Without it: the defaults, whose figures compare with others'." placeholder:"DIR" type:"path"`
 	Map       string        `help:"With workload pool: draw its pages as SVG." placeholder:"FILE" type:"path"`
 	decodeFlags
 	trainFlags
@@ -82,10 +83,13 @@ func (c *runCommand) Run(s *streams, ctx *runContext) error {
 	if c.Checked {
 		report.Warnings = append(report.Warnings, "the validation layer is on: it costs more than what is measured")
 	}
+	if c.Cache != "" {
+		report.Environment.Setup = "tuning: " + tuningOf(c.Cache, &device)
+	}
 	report.Warnings = append(report.Warnings, hostWarnings("/")...)
 	var outcomes []outcome
 	for i, name := range selected {
-		j := job{name: name, device: device, validate: c.Checked, profile: c.Profile, emulated: c.emulated, errOut: s.err, picture: c.Map, decode: c.decodeFlags, train: c.trainFlags, step: i, steps: len(selected),
+		j := job{name: name, device: device, validate: c.Checked, profile: c.Profile, cache: c.Cache, emulated: c.emulated, errOut: s.err, picture: c.Map, decode: c.decodeFlags, train: c.trainFlags, step: i, steps: len(selected),
 			measure: c.samples(),
 			say:     func(t string, part float64) { s.progress.step(i, len(selected), name, t, part) }}
 		out, err := find(name).run(ctx, j)
@@ -168,7 +172,7 @@ func writeTable(w io.Writer, r *bench.Report, outcomes []outcome) error {
 // withDevice opens the device for f and closes it. What the validation layer said is an
 // error.
 func withDevice(j job, f func(*vk.Device) error) (err error) {
-	o := vk.Options{Device: fmt.Sprint(j.device.Index)}
+	o := vk.Options{Device: fmt.Sprint(j.device.Index), PipelineCache: j.cache}
 	if j.validate {
 		o.Validation = vk.ValidationSync
 	}

@@ -25,6 +25,7 @@ type order struct {
 	Name     string        `json:"name"`
 	Validate bool          `json:"validate"`
 	Profile  string        `json:"profile"`
+	Cache    string        `json:"cache"`
 	Rounds   int           `json:"rounds"`
 	Time     time.Duration `json:"time"`
 	Limit    time.Duration `json:"limit"`
@@ -56,7 +57,7 @@ func (workerCommand) Run(s *streams, ctx *runContext) error {
 		io.Copy(io.Discard, s.in)
 		stop()
 	}()
-	j := job{name: o.Workload, device: vk.DeviceInfo{Index: o.Device, Name: o.Name}, validate: o.Validate, profile: o.Profile,
+	j := job{name: o.Workload, device: vk.DeviceInfo{Index: o.Device, Name: o.Name}, validate: o.Validate, profile: o.Profile, cache: o.Cache,
 		say:     func(t string, part float64) { s.progress.step(o.Step, o.Steps, o.Workload, t, part) },
 		measure: bench.Options{Rounds: o.Rounds, Time: o.Time, Limit: o.Limit}}
 	var a answer
@@ -103,7 +104,7 @@ func startWorker(ctx context.Context, j job, settings []string) (out outcome, er
 	}
 	stop := context.AfterFunc(ctx, func() { in.Close() })
 	defer stop()
-	sent := json.NewEncoder(in).Encode(order{Workload: j.name, Device: j.device.Index, Name: j.device.Name, Validate: j.validate, Profile: j.profile, Rounds: j.measure.Rounds, Time: j.measure.Time, Limit: j.measure.Limit, Step: j.step, Steps: j.steps})
+	sent := json.NewEncoder(in).Encode(order{Workload: j.name, Device: j.device.Index, Name: j.device.Name, Validate: j.validate, Profile: j.profile, Cache: j.cache, Rounds: j.measure.Rounds, Time: j.measure.Time, Limit: j.measure.Limit, Step: j.step, Steps: j.steps})
 	failed := c.Wait()
 	if ctx.Err() != nil {
 		return out, bench.ErrInterrupted

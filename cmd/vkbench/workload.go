@@ -53,6 +53,7 @@ type job struct {
 	device   vk.DeviceInfo
 	validate bool
 	profile  string
+	cache    string       // folder of pipeline caches and tunings; empty: neither
 	emulated *shim.Driver // of the profile, in this process; nil: none
 	measure  bench.Options
 	decode   decodeFlags

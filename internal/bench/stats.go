@@ -60,6 +60,26 @@ func Ratios(of, by []float64) []float64 {
 	return r
 }
 
+// Chance is the probability that as many of the ratios lie below 1 if either side of it
+// were as likely: the sign test (Arbuthnot, 1710), which one slow moment in ten does not
+// sway. Of no ratios it is 1.
+func Chance(ratios []float64) float64 {
+	below := 0
+	for _, r := range ratios {
+		if r < 1 {
+			below++
+		}
+	}
+	n := len(ratios)
+	// Terms of the binomial distribution, from the last on, each from the one before.
+	term, sum := math.Pow(0.5, float64(n)), 0.0
+	for k := n; k >= below; k-- {
+		sum += term
+		term *= float64(k) / float64(n-k+1)
+	}
+	return min(sum, 1)
+}
+
 // Line is T(n) = Fixed + Each·n.
 type Line struct{ Fixed, Each float64 }
 

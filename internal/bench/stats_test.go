@@ -110,3 +110,17 @@ func TestFitNeedsTwoSizes(t *testing.T) {
 		require.True(t, math.IsNaN(bench.Fit(n, total).Each), "%v", n)
 	}
 }
+
+func TestChance(t *testing.T) {
+	of := func(below, above int) []float64 {
+		return append(slices.Repeat([]float64{0.9}, below), slices.Repeat([]float64{1.1}, above)...)
+	}
+	require.Equal(t, 1.0, bench.Chance(nil))
+	require.Equal(t, 1.0, bench.Chance(of(0, 7)))
+	require.InDelta(t, 0.5, bench.Chance(of(1, 0)), 1e-12)
+	require.InDelta(t, 1.0/512, bench.Chance(of(9, 0)), 1e-12)
+	require.InDelta(t, 10.0/512, bench.Chance(of(8, 1)), 1e-12)
+	require.InDelta(t, 0.0059, bench.Chance(of(16, 4)), 1e-4, "as tables have it")
+	require.Equal(t, bench.Chance(of(0, 3)), bench.Chance([]float64{1, 1, 1}), "no faster is not faster")
+	require.InDelta(t, 0.5, bench.Chance(of(501, 500)), 1e-9, "of a thousand")
+}

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrFile: a file that is not the tuning of this device and version.
-var ErrFile = errors.New("no tuning of this device")
+var ErrFile = errors.New("not a tuning of this device")
 
 // Device tells a device, with its driver, from all others.
 type Device struct {
@@ -70,8 +70,8 @@ func (d *Device) Decode(data []byte) (f File, err error) {
 	if !ok {
 		return wrong("cut short at %d bytes", len(data))
 	}
-	if want := fmt.Sprintf("%x", sha256.Sum256(body)); string(sum) != want {
-		return wrong("damaged: want checksum %s, found %.80q", want, sum)
+	if string(sum) != fmt.Sprintf("%x", sha256.Sum256(body)) {
+		return wrong("damaged: the checksum of its %d bytes is another", len(body))
 	}
 	j := json.NewDecoder(bytes.NewReader(body))
 	j.DisallowUnknownFields() // or a misspelt value would be taken for the default
