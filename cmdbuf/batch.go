@@ -203,6 +203,10 @@ func (s *Stream) submit(graph []vk.CommandBuffer, n int) (uint64, error) {
 	b.count, b.stamped, b.bound = 0, false, boundState{}
 	s.pools.FlushesDone(sub.Flushes, err)
 	if err != nil {
+		// The barriers of the dropped commands are gone with them, and those at the end of a
+		// graph with its last part: what comes next begins with one.
+		b.commands.Barrier(graphBegin, barrierTo)
+		s.hazards.clear()
 		return serial, fmt.Errorf("cmdbuf: submitting a batch of %d commands, which are dropped: %w", count, err)
 	}
 	if len(b.waits) > 0 {
@@ -292,6 +296,19 @@ func (s *Stream) reclaim() {
 	s.returnLent(completed)
 	s.forgetPages()
 	b.reclaimed = completed
+}
+
+// fill stamps, orders and records a fill of part of a slice.
+func (s *Stream) fill(to transferEnd, size uint64, value uint32) error {
+	s.batch.stamped = true
+	if err := s.stamp(to.slice, s.serial()); err != nil {
+		return err
+	}
+	b := to.binding(size, shaders.Write)
+	s.order(b)
+	s.batch.commands.Fill(b.buffer, b.offset, b.size, value)
+	s.stats.Transfers++
+	return s.added()
 }
 
 // transfer stamps, orders and records a copy between slices.

@@ -167,6 +167,7 @@ func (c *Capture) launch(k *shaders.Kernel, grid *binding, args []Arg) error {
 		return err
 	}
 	c.ops.use(&c.index, l.program)
+	c.standIn(l)
 	o.accesses = c.ops.access(l.bindings...)
 	if grid != nil {
 		if _, err := c.ops.hold(&c.index, grid.slice); err != nil {
@@ -185,6 +186,19 @@ func (c *Capture) launch(k *shaders.Kernel, grid *binding, args []Arg) error {
 	}
 	c.ops.add(o, c.named)
 	return nil
+}
+
+// standIn gives the bindings of named tensors that are empty now a buffer that only the
+// parameter has: once Set gives it bytes, the launches it stands in conflict there, and
+// the barriers between them are recorded already.
+func (c *Capture) standIn(l *launch) {
+	for i := range l.bindings {
+		b := &l.bindings[i]
+		if n := c.named[b.param]; n >= 0 && !b.slice.Valid() {
+			b.bufferID = 1<<63 | uint64(n)
+			b.access = l.program.kernel.Params[b.param].Access
+		}
+	}
 }
 
 // add appends an operation and notes which parameters stand in it.

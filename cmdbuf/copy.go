@@ -70,6 +70,56 @@ func (c *Capture) Copy(destination, source Arg) error {
 	})
 }
 
+// endOfFill checks a fill and says what it sets, nothing if size is 0.
+func (s *Stream) endOfFill(destination Arg, value Scalar) (to transferEnd, size uint64, err error) {
+	v := viewOf(destination)
+	switch {
+	case v == nil:
+		return to, 0, fmt.Errorf("cmdbuf: fill: want a tensor, found %T, or one that nobody made", destination)
+	case v.stream.dev != s.dev:
+		return to, 0, fmt.Errorf("cmdbuf: fill: the tensor was %w", ErrForeign)
+	case !v.alive():
+		return to, 0, fmt.Errorf("cmdbuf: fill: tensor: %w", ErrClosed)
+	case v.dtype != value.dtype:
+		return to, 0, fmt.Errorf("cmdbuf: fill: %w: the tensor is of %v, the value %v", ErrShape, v.dtype, value.dtype)
+	case !contiguous(v.layout):
+		return to, 0, fmt.Errorf("cmdbuf: fill: %w: want a contiguous tensor, found %v; launch shaders.Fill for others", ErrShape, v.layout)
+	case v.layout.Len() == 0:
+		return to, 0, nil
+	}
+	to.slice = v.slice
+	to.offset, size = v.reached()
+	return to, size, nil
+}
+
+// Fill sets every element of a contiguous tensor to a value of its type.
+func (s *Stream) Fill(destination Arg, value Scalar) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.idle("fill"); err != nil {
+		return err
+	}
+	to, size, err := s.endOfFill(destination, value)
+	if err != nil || size == 0 {
+		return err
+	}
+	if err := s.fill(to, size, value.bits); err != nil {
+		return fmt.Errorf("cmdbuf: fill: %w", err)
+	}
+	return nil
+}
+
+// Fill records that every element of a contiguous tensor is set to a value of its type.
+func (c *Capture) Fill(destination Arg, value Scalar) error {
+	return c.step(func() error {
+		to, size, err := c.stream.endOfFill(destination, value)
+		if err != nil || size == 0 {
+			return err
+		}
+		return c.fill(to, size, value.bits)
+	})
+}
+
 // WriteIn records an upload: each replay puts these elements, of which the graph keeps a
 // copy, into a contiguous tensor.
 func WriteIn[T Element](c *Capture, t *Tensor[T], host []T) error {
@@ -117,6 +167,15 @@ func (c *Capture) transfer(source, destination transferEnd, size uint64) error {
 	}
 	c.ops.list = append(c.ops.list, op{kind: opCopy, info: -1, set: -1,
 		accesses: c.ops.access(source.binding(size, shaders.Read), destination.binding(size, shaders.Write))})
+	return nil
+}
+
+// fill records a fill.
+func (c *Capture) fill(to transferEnd, size uint64, value uint32) error {
+	if _, err := c.ops.hold(&c.index, to.slice); err != nil {
+		return fmt.Errorf("cmdbuf: fill: %w", err)
+	}
+	c.ops.list = append(c.ops.list, op{kind: opFill, info: -1, set: -1, value: value, accesses: c.ops.access(to.binding(size, shaders.Write))})
 	return nil
 }
 

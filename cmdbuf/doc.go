@@ -43,19 +43,25 @@
 // says why each barrier is there, and Graph.Profile how long each operation took on the
 // device. Graph.Save writes a graph to a file, and Load makes it anew on another device.
 //
-// Streams share tensors through events: Record, WaitFor.
+// Streams share tensors through events: Record, WaitFor. A tensor is in the order of every
+// stream that uses it as far as events say, and no further; its memory comes back when
+// all of them are done with it.
 //
 // # Concurrency
 //
 // A Stream has one lock and may be called from several goroutines; so may its graphs and
-// tensors. No lock is held while a capture's function runs, or while anything waits; the
-// exception is Stream.Close. Streams are independent of each other.
+// tensors. No lock is held while a capture's function runs, while the host waits for a
+// read or a Sync, or for an event. It is held while Stream.Close waits, while the function
+// of Tensor.Map runs on elements it sees directly, while the first replay of a graph is measured
+// (Options.MaxSubmitTime), and while a submission waits for the oldest of 64 in flight.
+// Streams are independent of each other.
 //
 // # Ownership
 //
 // The stream owns its pools, its metadata cache, its pipelines and its descriptor sets.
 // A Tensor from New or Upload owns its memory; views borrow it. Close tensors, then the
-// stream, then the device. Closing never waits for the device, Stream.Close excepted.
+// stream, then the device. Closing never waits for the device, Stream.Close excepted;
+// closing a graph or a tensor waits for calls of other goroutines at most.
 //
 // # Kernels that are not trusted
 //

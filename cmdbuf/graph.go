@@ -273,6 +273,9 @@ func (g *Graph) ReplayN(n int) error {
 		// Several replays, or a long one, are several submissions, and those before the
 		// one that failed are in flight.
 		g.last = max(g.last, s.timeline.Submitted())
+		if s.batch.count > 0 {
+			g.last = s.serial() // the batch was not even submitted, and the update stays in it
+		}
 		s.behind = max(s.behind, g.last)
 		return err
 	}
@@ -291,7 +294,8 @@ func (g *Graph) ReplayN(n int) error {
 }
 
 // Close drops the graph's pins in the metadata cache and retires the rest until its last
-// replay is done. It never blocks. Closing twice does nothing.
+// replay is done. It does not wait for the device, and for a call of another goroutine at most. Closing
+// twice does nothing.
 func (g *Graph) Close() error {
 	s := g.stream
 	s.mu.Lock()

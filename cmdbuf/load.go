@@ -272,15 +272,6 @@ func (l *LoadedGraph) argument(s *Stream, f *graphfile.File, a *graphfile.Arg, a
 	return Param(p.Name, t), nil
 }
 
-// fill records a fill.
-func (c *Capture) fill(to transferEnd, size uint64, value uint32) error {
-	if _, err := c.ops.hold(&c.index, to.slice); err != nil {
-		return fmt.Errorf("cmdbuf: fill: %w", err)
-	}
-	c.ops.list = append(c.ops.list, op{kind: opFill, info: -1, set: -1, value: value, accesses: c.ops.access(to.binding(size, shaders.Write))})
-	return nil
-}
-
 // fill puts the contents into the memories.
 func (l *LoadedGraph) fill(s *Stream, f *graphfile.File, r *graphfile.Reader) error {
 	for i, m := range f.Memories {
@@ -322,15 +313,7 @@ func (s *Stream) zero(slice pool.Slice) error {
 	if err := s.idle("fill"); err != nil {
 		return err
 	}
-	s.batch.stamped = true
-	if err := s.stamp(slice, s.serial()); err != nil {
-		return err
-	}
-	b := transferEnd{slice, 0}.binding(slice.Size(), shaders.Write)
-	s.order(b)
-	s.batch.commands.Fill(b.buffer, b.offset, b.size, 0)
-	s.stats.Transfers++
-	return s.added()
+	return s.fill(transferEnd{slice, 0}, slice.Size(), 0)
 }
 
 // Tensors describes the memory of the graph's tensors, in the order in which its
@@ -415,7 +398,7 @@ func (l *LoadedGraph) Digest(ctx context.Context) ([sha256.Size]byte, error) {
 }
 
 // Close closes the graph, and gives back its memory when the last replay is done. It
-// never blocks. Closing twice does nothing.
+// does not wait for the device. Closing twice does nothing.
 func (l *LoadedGraph) Close() error {
 	return errors.Join(l.Graph.Close(), l.release(l.stream))
 }

@@ -330,8 +330,10 @@ func (g *Graph) change(p *parameter, c *change) {
 	}
 }
 
-// update appends to the batch what brings changed infos to the device, ordered behind the
-// replays that read the old ones.
+// update appends to the batch what brings changed infos to the device. It is behind the
+// replays that read the old ones by the barriers at their ends, behind an update that
+// could not be submitted by the barrier here, and before the next replay by that at its
+// beginning.
 func (g *Graph) update(c *vk.Commands) {
 	c.Barrier(graphBegin, barrierTo)
 	for _, i := range g.dirty {
@@ -340,5 +342,4 @@ func (g *Graph) update(c *vk.Commands) {
 		buffer, offset, _, _ := slot.Range()
 		c.Update(buffer.Handle(), offset, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(o.words))), len(o.words)*8))
 	}
-	c.Barrier(barrierFrom, barrierTo)
 }

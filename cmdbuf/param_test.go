@@ -1,11 +1,14 @@
 package cmdbuf_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"vkcompute/cmdbuf"
+	"vkcompute/internal/shim"
+	"vkcompute/internal/vktest"
 	"vkcompute/shaders"
 )
 
@@ -166,6 +169,80 @@ func TestWrongParameters(t *testing.T) {
 	require.NoError(t, g.Close())
 	require.ErrorIs(t, g.Set("x", x), cmdbuf.ErrClosed)
 	require.NoError(t, s.Validate())
+}
+
+// Launches that share a named tensor which is empty at first are ordered for the time
+// when it is not; the validation layer sees whether they are.
+func TestLaunchesThatShareAnEmptyParameter(t *testing.T) {
+	for _, order := range []cmdbuf.Order{cmdbuf.ByLevel, cmdbuf.AsCalled} {
+		s := newStream(t, cmdbuf.Options{Order: order})
+		const n = 1 << 12
+		none, x, gradient := zeros(t, s, 0), zeros(t, s, n), zeros(t, s, n)
+		g, err := s.Capture(ctx, func(c *cmdbuf.Capture) error {
+			p := cmdbuf.Param("x", none)
+			return errors.Join(
+				c.Launch(shaders.Fill, cmdbuf.Float32(1), p),
+				c.Launch(shaders.Add, p, p, p),
+				c.Launch(shaders.Add, p, p, p))
+		})
+		require.NoError(t, err)
+		require.Equal(t, 2, g.Stats().Barriers)
+		require.NoError(t, g.Replay())
+		require.NoError(t, g.Set("x", x))
+		require.NoError(t, g.Replay())
+		for _, v := range read(t, x) {
+			require.Equal(t, float32(4), v)
+		}
+		require.NoError(t, g.Set("x", none))
+		require.NoError(t, g.Set("x", gradient))
+		require.NoError(t, g.Replay())
+		require.Equal(t, read(t, x), read(t, gradient))
+		require.NoError(t, g.Close())
+	}
+}
+
+// A replay that cannot even be submitted leaves its update in the batch, which writes the
+// graph's info when the batch runs, perhaps after the graph was closed.
+func TestUpdatesThatAreLeftBehind(t *testing.T) {
+	d, driver := vktest.OpenProfile(t, shim.Plain)
+	s, err := cmdbuf.NewStream(d, cmdbuf.Options{})
+	require.NoError(t, err)
+	x, y := zeros(t, s, 4), zeros(t, s, 4)
+	fill := func(v float32, to *cmdbuf.Tensor[float32]) *cmdbuf.Graph {
+		g, err := s.Capture(ctx, func(c *cmdbuf.Capture) error {
+			return c.Launch(shaders.Fill, cmdbuf.Param("v", cmdbuf.Float32(v)), to)
+		})
+		require.NoError(t, err)
+		return g
+	}
+	g := fill(5, x)
+	require.NoError(t, g.Replay())
+	require.NoError(t, s.Sync(ctx))
+	driver.Hang()
+	fail := func() { require.NoError(t, driver.Fail("vkAllocateCommandBuffers", 1, shim.ErrorOutOfHostMemory)) }
+	for { // until every command buffer is taken
+		require.NoError(t, s.Launch(shaders.Neg, y, y))
+		fail()
+		if s.Flush() != nil {
+			break
+		}
+		driver.Unplan()
+	}
+	driver.Unplan()
+	e, err := s.Record()
+	require.NoError(t, err)
+	require.NoError(t, g.Set("v", cmdbuf.Float32(9)))
+	fail()
+	require.Error(t, g.Replay())
+	driver.Unplan()
+	driver.Release()
+	require.NoError(t, e.Wait(ctx))
+	require.NoError(t, g.Close())
+	h := fill(3, y)
+	require.NoError(t, h.Replay())
+	require.Equal(t, []float32{3, 3, 3, 3}, read(t, y))
+	require.NoError(t, h.Close())
+	require.NoError(t, errors.Join(x.Close(), y.Close(), s.Close(ctx)))
 }
 
 func TestTransfersInACapture(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -83,7 +82,7 @@ func (g *Graph) describe(o SaveOptions) (*description, error) {
 	if g.closed {
 		return nil, fmt.Errorf("graph %d: %w", g.id, ErrClosed)
 	}
-	if err := s.idle("save"); err != nil {
+	if err := s.uncaptured("save"); err != nil { // a lost device's graphs can be saved
 		return nil, err
 	}
 	info := s.dev.Info()
@@ -324,7 +323,7 @@ func (s *Stream) download(ctx context.Context, slice pool.Slice, offset uint64, 
 	if err := s.wait(ctx, s.timeline.Submitted()); err != nil {
 		return err
 	}
-	if err := errors.Join(s.open("read"), s.timelineLost()); err != nil { // others had the lock meanwhile
+	if err := s.open("read"); err != nil { // others had the lock meanwhile
 		return err
 	}
 	whole := view{stream: s, layout: shaders.Contiguous(int(n / elementSize))}

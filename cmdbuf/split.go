@@ -8,11 +8,19 @@ import (
 // splitEvery is the number of operations of a segment when long submissions are split.
 const splitEvery = 64
 
+// maxHandles is about how many command buffers go in one submission.
+const maxHandles = 4096
+
 // submit sends n replays and returns the serial of the last.
 func (g *Graph) submit(n int) (serial uint64, err error) {
 	s := g.stream
 	if g.profile == nil && (s.maxSubmit == 0 || len(g.segments) == 1) {
-		return s.submit(g.buffers, n)
+		for at := max(1, maxHandles/len(g.buffers)); n > 0; n -= at {
+			if serial, err = s.submit(g.buffers, min(n, at)); err != nil {
+				break
+			}
+		}
+		return serial, err
 	}
 	for range n {
 		switch {
@@ -56,14 +64,16 @@ func (g *Graph) measure() (serial uint64, err error) {
 	s := g.stream
 	ctx, cancel := context.WithTimeout(context.Background(), stuck)
 	defer cancel()
+	// What came before is not this graph's time.
+	if err := s.flush(); err != nil {
+		return 0, err
+	}
+	if err := s.timeline.Wait(ctx, s.timeline.Submitted()); err != nil {
+		return 0, err
+	}
 	var groups []run
 	var sum time.Duration
 	for i := range int32(len(g.segments)) {
-		if i == 0 { // what was submitted before is not this graph's time
-			if err := s.timeline.Wait(ctx, s.timeline.Submitted()); err != nil {
-				return 0, err
-			}
-		}
 		start := time.Now()
 		if serial, err = g.submitSegments(run{i, i + 1}); err != nil {
 			return serial, err

@@ -196,6 +196,9 @@ func (s *Stream) open(call string) error {
 	if s.closed {
 		return fmt.Errorf("cmdbuf: %s: stream: %w", call, ErrClosed)
 	}
+	if s.dev.Lost() {
+		return fmt.Errorf("cmdbuf: %s: %w", call, vk.ErrDeviceLost)
+	}
 	return nil
 }
 
@@ -204,6 +207,10 @@ func (s *Stream) idle(call string) error {
 	if err := s.open(call); err != nil {
 		return err
 	}
+	return s.uncaptured(call)
+}
+
+func (s *Stream) uncaptured(call string) error {
 	if s.capture != nil {
 		return fmt.Errorf("cmdbuf: %s: %w; it may not happen inside a capture", call, ErrCapturing)
 	}
@@ -319,7 +326,7 @@ func (s *Stream) Close(ctx context.Context) error {
 	if s.closed {
 		return nil
 	}
-	if err := s.idle("close"); err != nil {
+	if err := s.uncaptured("close"); err != nil {
 		return err
 	}
 	errFlush := s.flush()

@@ -2,6 +2,7 @@ package cmdbuf
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"vkcompute/pool"
 	"vkcompute/shaders"
@@ -50,7 +51,7 @@ func (a *arena) release() {
 // little more than one pass of the same launches. The tensor ends with the capture:
 // nothing outside can use it.
 func Temp[T Element](c *Capture, shape ...int) (*Tensor[T], error) {
-	t := &Tensor[T]{v: view{stream: c.stream, dtype: dtypeOf[T](), layout: shaders.Contiguous(shape...), capture: c}}
+	t := &Tensor[T]{v: view{stream: c.stream, dtype: dtypeOf[T](), layout: shaders.Contiguous(shape...), closed: new(atomic.Bool), capture: c}}
 	if err := c.step(func() error { return c.temp(&t.v) }); err != nil {
 		return nil, err
 	}
@@ -77,20 +78,18 @@ func (c *Capture) temp(v *view) error {
 	return v.bind()
 }
 
-// closeTemp ends a temporary.
-func (v *view) closeTemp() error {
+// closeTemp gives the memory of a temporary to the next.
+func (v *view) closeTemp() {
 	c := v.capture
 	c.stream.mu.Lock()
 	defer c.stream.mu.Unlock()
-	if !v.ended && !c.over {
+	if !c.over {
 		c.arena.slots[v.slot].free = true
 	}
-	v.ended = true
-	return nil
 }
 
-// alive tells whether a view can be used: its slice is alive and, for a temporary, its
-// capture still runs.
+// alive tells whether a view can be used: the tensor it is of was not closed, though
+// others may keep its memory alive, and the capture of a temporary still runs.
 func (v *view) alive() bool {
-	return v.slice.Valid() && !v.ended && (v.capture == nil || !v.capture.over)
+	return v.slice.Valid() && (v.closed == nil || !v.closed.Load()) && (v.capture == nil || !v.capture.over)
 }

@@ -21,12 +21,11 @@ type view struct {
 	id       uint64 // unique, from 1
 	stream   *Stream
 	slice    pool.Slice
-	owner    bool     // holds the reference that Close gives back
-	ended    bool     // a temporary that was closed
-	capture  *Capture // of a temporary
-	slot     int      // its place in the capture's arena
-	borrowed bool     // a view of another tensor
-	root     any      // of a view: keeps the tensor it was made from
+	closed   *atomic.Bool // of the tensor that owns the memory, shared with its views; nil for a graph's
+	capture  *Capture     // of a temporary
+	slot     int          // its place in the capture's arena
+	borrowed bool         // a view of another tensor
+	root     any          // of a view: keeps the tensor it was made from
 	dtype    shaders.DType
 	layout   shaders.Layout // offset from the start of the slice
 
@@ -114,7 +113,7 @@ func New[T Element](s *Stream, shape ...int) (*Tensor[T], error) {
 	if err != nil {
 		return nil, fmt.Errorf("cmdbuf: new tensor of shape %v: %w", shape, err)
 	}
-	t := &Tensor[T]{v: view{stream: s, slice: slice, owner: true, dtype: dtypeOf[T](), layout: layout}}
+	t := &Tensor[T]{v: view{stream: s, slice: slice, closed: new(atomic.Bool), dtype: dtypeOf[T](), layout: layout}}
 	if err := t.v.bind(); err != nil {
 		slice.Release()
 		return nil, fmt.Errorf("cmdbuf: new tensor: %w", err)
@@ -142,13 +141,13 @@ func Upload[T Element](s *Stream, host []T, shape ...int) (*Tensor[T], error) {
 // Close gives the memory back; the work that was launched with it still runs. Closing a
 // view, or twice, does nothing.
 func (t *Tensor[T]) Close() error {
-	if t.v.capture != nil && !t.v.borrowed {
-		return t.v.closeTemp()
-	}
-	if !t.v.owner {
+	if t.v.borrowed || t.v.closed == nil || t.v.closed.Swap(true) {
 		return nil
 	}
-	t.v.owner = false
+	if t.v.capture != nil {
+		t.v.closeTemp()
+		return nil
+	}
 	t.unclosed.Stop()
 	if err := t.v.slice.Release(); err != nil {
 		return fmt.Errorf("cmdbuf: closing a tensor: %w", err)
@@ -266,7 +265,8 @@ func (t *Tensor[T]) derive(what string, layout shaders.Layout) (*Tensor[T], erro
 	if !t.made() {
 		return nil, fmt.Errorf("cmdbuf: %s: %w", what, errNilArgument)
 	}
-	d := &Tensor[T]{v: view{stream: t.v.stream, slice: t.v.slice, dtype: t.v.dtype, layout: layout, capture: t.v.capture, borrowed: true, root: t.v.root}}
+	d := &Tensor[T]{v: view{stream: t.v.stream, slice: t.v.slice, closed: t.v.closed, dtype: t.v.dtype, layout: layout,
+		capture: t.v.capture, borrowed: true, root: t.v.root}}
 	if d.v.root == nil {
 		d.v.root = t
 	}

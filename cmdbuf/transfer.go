@@ -250,8 +250,8 @@ func (s *Stream) copyOut(v *view) (staging []pool.Slice, serial uint64, err erro
 
 // gatherAll takes the elements out of what copyOut filled, once it is done.
 func (s *Stream) gatherAll(v *view, staging []pool.Slice, host []byte) error {
-	if err := s.timelineLost(); err != nil {
-		return err
+	if s.dev.Lost() { // what memory holds is no result
+		return fmt.Errorf("cmdbuf: read: %w", vk.ErrDeviceLost)
 	}
 	for i, p := range staging {
 		if err := gather(v, p, 0, p.Size(), uint64(i)*maxStaging, host); err != nil {
@@ -333,14 +333,6 @@ func (s *Stream) readable(v *view) error {
 	}
 	if !v.alive() {
 		return fmt.Errorf("cmdbuf: read: tensor: %w", ErrClosed)
-	}
-	return s.timelineLost()
-}
-
-// timelineLost fails a read from a device that was lost: what memory holds is no result.
-func (s *Stream) timelineLost() error {
-	if s.dev.Lost() {
-		return fmt.Errorf("cmdbuf: read: %w", vk.ErrDeviceLost)
 	}
 	return nil
 }
