@@ -1,20 +1,23 @@
 // Matrix-vector products; with ADD something is added to each.
 //
-// Words: outputs, length, lanes, order, 1 where all outputs share one vector, steps
-// along the sum of (a, x), outputs of a group in blocks (or 0), then views out, a, x
-// (and b) over the outputs.
+// Words: units, outputs, length, lanes as a power of two, order, fours, steps along the
+// sum of (a, x), block, units of a group, steps from row to row of a block of (out, a, b),
+// then views out, a, x (and b) over the outputs.
 //
-// In blocks, an invocation makes BLOCK outputs from loads of four elements: where a
-// driver runs each load invocation by invocation, as those on the CPU do, the loads are
-// what a product costs, and four elements cost little more than one. The planner sees to
-// it that a and x can be read so.
+// A unit is an output, or with block 1 it is ROWS outputs, which share one vector and lie
+// along one axis. An invocation then has ROWS products for each load of the vector: where
+// a driver runs each load invocation by invocation, as those on the CPU do, loads are
+// what a product costs, and a load of four elements costs little more than one. With
+// fours 1 both factors are read so; the planner sees to it that they can be, and that
+// blocks have fours.
 //
-// Lanes and order are as in reduce.comp. An invocation adds 16 products and
-// keeps the rounding errors of the sums of those, so an element goes through some
-// 20 + log2(lanes) roundings whatever the length. The 16 are written out for
-// llvmpipe's sake, as in reduce.comp.
+// Lanes and order are as in reduce.comp. An invocation adds 16 products and keeps the
+// rounding errors of the sums of those, so an element goes through some 20 + log2(lanes)
+// roundings whatever the length. The 16 are written out for llvmpipe's sake, as in
+// reduce.comp. What does not apply is kept short: such a driver runs it once in vain.
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
+layout(constant_id = 3) const uint ROWS = 8u;
 
 layout(set = 0, binding = 1, std430) readonly buffer A { vec4 a[]; };
 layout(set = 0, binding = 2, std430) readonly buffer X { vec4 x[]; };
@@ -28,108 +31,31 @@ layout(set = 0, binding = 3, std430) writeonly buffer Out { float result[]; };
 // Single elements: no driver was seen to load the other three.
 #define ELEMENT(v, i) v[(i) >> 2u][(i) & 3u]
 
-const uint BLOCK = 4u;
-
 shared float part[gl_WorkGroupSize.x];
 
-// blocks makes the outputs of a group that works in blocks. The blocks' rows lie
-// per / BLOCK apart, so that neighbouring invocations have neighbouring rows.
-void blocks(uint outputs, uint len, uint per) {
-    uint apart = per / BLOCK;
-    uint lid = gl_LocalInvocationID.x;
-    uint first = linearGroup() * per;
-    uint last = min(outputs, first + per);
-    if (lid >= apart || first + lid >= last) { // no barrier follows
-        return;
-    }
-    uint vo = 8u;
-    uint r = info[vo];
-    uint va = vo + VIEW_WORDS(r);
-    uint vx = va + VIEW_WORDS(r);
-    uint vb = vx + VIEW_WORDS(r);
-    uint io[BLOCK];
-    uint ia[BLOCK];
-    uint ib[BLOCK];
-    float sum[BLOCK];
-    float rest[BLOCK];
-    [[unroll]] for (uint j = 0u; j < BLOCK; j++) {
-        uint o = min(first + lid + j * apart, last - 1u);
-        io[j] = VIEW_OFFSET(vo);
-        ia[j] = VIEW_OFFSET(va);
-#ifdef ADD
-        ib[j] = VIEW_OFFSET(vb);
-#endif
-        for (uint d = r; d-- > 0u;) {
-            uint c = o;
-            if (d > 0u) {
-                uint s = VIEW_SHAPE(vo, d);
-                o = c / s;
-                c -= o * s;
-            }
-            io[j] += c * VIEW_STRIDE(vo, r, d);
-            ia[j] += c * VIEW_STRIDE(va, r, d);
-#ifdef ADD
-            ib[j] += c * VIEW_STRIDE(vb, r, d);
-#endif
-        }
-        ia[j] /= 4u;
-        sum[j] = 0.0;
-        rest[j] = 0.0;
-    }
-    uint ix = VIEW_OFFSET(vx) / 4u;
-    uint fours = len / 4u;
-    uint k = 0u;
-    for (; k + 4u <= fours; k += 4u) {
-        vec4 t[BLOCK];
-        [[unroll]] for (uint j = 0u; j < BLOCK; j++) {
-            t[j] = vec4(0.0);
-        }
-        [[unroll]] for (uint e = 0u; e < 4u; e++) {
-            vec4 v = x[ix + k + e];
-            [[unroll]] for (uint j = 0u; j < BLOCK; j++) {
-                t[j] += a[ia[j] + k + e] * v;
-            }
-        }
-        [[unroll]] for (uint j = 0u; j < BLOCK; j++) {
-            twoSum(sum[j], rest[j], (t[j].x + t[j].y) + (t[j].z + t[j].w));
-        }
-    }
-    for (; k < fours; k++) { // 3 at most
-        vec4 v = x[ix + k];
-        [[unroll]] for (uint j = 0u; j < BLOCK; j++) {
-            vec4 t = a[ia[j] + k] * v;
-            twoSum(sum[j], rest[j], (t.x + t.y) + (t.z + t.w));
-        }
-    }
-    [[unroll]] for (uint j = 0u; j < BLOCK; j++) {
-        if (first + lid + j * apart < last) {
-            float s = both(sum[j], rest[j]);
-#ifdef ADD
-            s += b[ib[j]];
-#endif
-            result[io[j]] = s;
-        }
-    }
-}
+float total(vec4 t) { return (t.x + t.y) + (t.z + t.w); }
 
 void main() {
-    uint outputs = info[0];
-    uint len = info[1];
-    uint lanes = info[2];
-    uint as = info[5];
-    uint xs = info[6];
-    if (info[7] > 0u) {
-        blocks(outputs, len, info[7]);
-        return;
-    }
-    uint perGroup = gl_WorkGroupSize.x / lanes;
+    uint units = info[0];
+    uint outputs = info[1];
+    uint len = info[2];
+    uint bits = info[3];
+    bool fours = info[5] != 0u;
+    uint as = info[6];
+    uint xs = info[7];
+    bool block = info[8] != 0u;
+    uint perGroup = info[9];
     uint lid = gl_LocalInvocationID.x;
-    uint lane = info[3] == 0u ? lid % lanes : lid / perGroup;
-    uint slot = info[3] == 0u ? lid / lanes : lid % perGroup;
-    uint o = linearGroup() * perGroup + slot;
-    bool live = o < outputs;
+    uint lanes = 1u << bits;
+    // All divisors are powers of two.
+    uint slots = gl_WorkGroupSize.x >> bits;
+    uint lane = info[4] == 0u ? lid & (lanes - 1u) : lid >> findMSB(slots);
+    uint slot = info[4] == 0u ? lid >> bits : lid & (slots - 1u);
+    uint u = linearGroup() * perGroup + slot;
+    bool live = u < units && slot < perGroup;
+    uint row = block ? u * ROWS : u;
 
-    uint vo = 8u;
+    const uint vo = 13u;
     uint r = info[vo];
     uint va = vo + VIEW_WORDS(r);
     uint vx = va + VIEW_WORDS(r);
@@ -137,9 +63,11 @@ void main() {
     uint io = VIEW_OFFSET(vo);
     uint ia = VIEW_OFFSET(va);
     uint ix = VIEW_OFFSET(vx);
+    uint jx = ix;
 #ifdef ADD
     uint ib = VIEW_OFFSET(vb);
 #endif
+    uint o = row;
     for (uint d = r; d-- > 0u;) {
         uint c = o;
         if (d > 0u) {
@@ -155,55 +83,100 @@ void main() {
 #endif
     }
 
+    if (live && block) {
+        uint last = min(ROWS, outputs - row) - 1u;
+        uint at[ROWS];
+        float sums[ROWS];
+        float rests[ROWS];
+        [[unroll]] for (uint j = 0u; j < ROWS; j++) {
+            at[j] = (ia + min(j, last) * info[11]) >> 2u;
+            sums[j] = 0.0;
+            rests[j] = 0.0;
+        }
+        // The same for all invocations, as a driver may see.
+        uint xt = jx >> 2u;
+        uint count = len >> 2u;
+        uint k = 0u;
+        if (count >= 4u) {
+            do {
+                vec4 t[ROWS];
+                [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                    vec4 v = x[xt + k + e];
+                    [[unroll]] for (uint j = 0u; j < ROWS; j++) {
+                        vec4 w = a[at[j] + k + e];
+                        t[j] = e == 0u ? w * v : fma(w, v, t[j]);
+                    }
+                }
+                [[unroll]] for (uint j = 0u; j < ROWS; j++) {
+                    twoSum(sums[j], rests[j], total(t[j]));
+                }
+                k += 4u;
+            } while (k + 4u <= count);
+        }
+        for (; k < count; k++) { // 3 at most
+            vec4 v = x[xt + k];
+            [[unroll]] for (uint j = 0u; j < ROWS; j++) {
+                twoSum(sums[j], rests[j], total(a[at[j] + k] * v));
+            }
+        }
+        [[unroll]] for (uint j = 0u; j < ROWS; j++) {
+            if (j <= last) {
+                float s = both(sums[j], rests[j]);
+#ifdef ADD
+                s += b[ib + j * info[12]];
+#endif
+                result[io + j * info[10]] = s;
+            }
+        }
+    }
+
+    bool single = live && !block;
     float sum = 0.0;
     float rest = 0.0;
     uint k = lane;
-    if (live && lanes == 1u && info[4] != 0u) {
-        // All invocations want the same element of x: its index depends on the
-        // info alone, so a driver may load it once.
-        uint jx = VIEW_OFFSET(vx);
-        for (; k + 16u <= len; k += 16u) {
-            uint at = ia + k * as;
-            uint xt = jx + k * xs;
-            float t[4] = float[4](0.0, 0.0, 0.0, 0.0);
-            [[unroll]] for (uint e = 0u; e < 16u; e++) {
-                t[e & 3u] += ELEMENT(a, at + e * as) * ELEMENT(x, xt + e * xs);
+    uint count = single && fours ? len >> 2u : 0u;
+    if (k + 3u * lanes < count) {
+        do {
+            uint at = (ia >> 2u) + k;
+            uint xt = (ix >> 2u) + k;
+            vec4 t = a[at] * x[xt];
+            [[unroll]] for (uint e = 1u; e < 4u; e++) {
+                t = fma(a[at + e * lanes], x[xt + e * lanes], t);
             }
-            twoSum(sum, rest, (t[0] + t[1]) + (t[2] + t[3]));
-        }
-    } else if (live) {
-        uint ah = lanes * as;
-        uint xh = lanes * xs;
-        for (; k < len && len - k > 15u * lanes; k += 16u * lanes) {
-            uint at = ia + k * as;
-            uint xt = ix + k * xs;
-            float t[4] = float[4](0.0, 0.0, 0.0, 0.0);
-            [[unroll]] for (uint e = 0u; e < 16u; e++) {
-                t[e & 3u] += ELEMENT(a, at + e * ah) * ELEMENT(x, xt + e * xh);
-            }
-            twoSum(sum, rest, (t[0] + t[1]) + (t[2] + t[3]));
-        }
+            twoSum(sum, rest, total(t));
+            k += 4u * lanes;
+        } while (k + 3u * lanes < count);
     }
-    if (live) {
-        float t = 0.0; // 15 at most
-        for (; k < len; k += lanes) {
-            t += ELEMENT(a, ia + k * as) * ELEMENT(x, ix + k * xs);
+    for (; k < count; k += lanes) { // 3 at most
+        twoSum(sum, rest, total(a[(ia >> 2u) + k] * x[(ix >> 2u) + k]));
+    }
+    k = 4u * count + lane;
+    count = single ? len : 0u;
+    uint ah = lanes * as;
+    uint xh = lanes * xs;
+    for (; k + 15u * lanes < count; k += 16u * lanes) {
+        uint at = ia + k * as;
+        uint xt = ix + k * xs;
+        vec4 t = vec4(0.0);
+        [[unroll]] for (uint e = 0u; e < 16u; e++) {
+            t[e & 3u] = fma(ELEMENT(a, at + e * ah), ELEMENT(x, xt + e * xh), t[e & 3u]);
         }
-        twoSum(sum, rest, t);
+        twoSum(sum, rest, total(t));
+    }
+    for (; k < count; k += lanes) { // 15 at most
+        twoSum(sum, rest, ELEMENT(a, ia + k * as) * ELEMENT(x, ix + k * xs));
     }
     sum = both(sum, rest);
-    if (lanes > 1u) {
-        uint me = lane * perGroup + slot;
-        part[me] = sum;
-        for (uint step = lanes / 2u; step > 0u; step /= 2u) {
-            barrier();
-            if (lane < step) {
-                part[me] += part[me + step * perGroup];
-            }
+    uint me = lane * slots + slot;
+    part[me] = sum;
+    for (uint step = lanes / 2u; step > 0u; step /= 2u) {
+        barrier();
+        if (lane < step) {
+            part[me] += part[me + step * slots];
         }
-        sum = part[me];
     }
-    if (live && lane == 0u) {
+    if (single && lane == 0u) {
+        sum = part[me];
 #ifdef ADD
         sum += b[ib];
 #endif

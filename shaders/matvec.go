@@ -1,5 +1,7 @@
 package shaders
 
+import "math/bits"
+
 var (
 	// MatVec: out = a @ x, a [… M K], x [… K], out [… M]; the axes before are a batch
 	// and broadcast to out's. The error is at most 32u·Σ|a·x| whatever K, as long as
@@ -11,7 +13,7 @@ var (
 			{Name: "x", DType: Float32, Access: Read, Binding: 2},
 			{Name: "out", DType: Float32, Access: Write, Binding: 3},
 		},
-		Plan: planMatVec, Grid: FoldedGrid, Spec: narrowWorkgroup,
+		Plan: planMatVec, Grid: FoldedGrid, Spec: vectorWorkgroup,
 	})
 	// MatVecAdd: out = a @ x + b, b broadcast to out, one rounding more. out may be
 	// b's memory: a residual connection in one launch.
@@ -22,7 +24,7 @@ var (
 			{Name: "b", DType: Float32, Access: Read, Binding: 3},
 			{Name: "out", DType: Float32, Access: Write, Binding: 4},
 		},
-		Plan: planMatVecAdd, Grid: FoldedGrid, Spec: narrowWorkgroup,
+		Plan: planMatVecAdd, Grid: FoldedGrid, Spec: vectorWorkgroup,
 		InPlace: func(out, in int) bool { return out == 3 && in == 2 },
 	})
 )
@@ -62,65 +64,107 @@ func matVec(env Env, ops []Operand, last int, p *Plan) error {
 		return nil
 	}
 	n.normalise()
-	shared := uint32(1)
+	shared := true
 	for d := range n.rank {
 		if n.stride[2][d] != 0 {
-			shared = 0
+			shared = false
 		}
 	}
 	size := int(env.WorkgroupSize[0])
-	lanes, order := sumLanes(env.Tuning.Reads, size, outputs, length, innerStride(&n, 1), abs(aStep))
-	if err := tooLong(length, 16*lanes); err != nil {
-		return err
+	units, block, perGroup, lanes, order := outputs, 0, 0, 1, 0
+	fours := inFours(&n, length, aStep, xStep)
+	if rows := int(env.Tuning.vectorRows()); shared && fours && inBlocks(&n, rows, outputs, env.Tuning) {
+		block, units = 1, ceilDiv(outputs, rows)
+		perGroup = unitsOfGroup(env, units)
+		if err := tooLong(length, 16); err != nil {
+			return err
+		}
+	} else {
+		lanes, order = sumLanes(env.Tuning.Reads, size, outputs, length, innerStride(&n, 1), abs(aStep))
+		perGroup = size / lanes
+		// Nearly all rounds are those of one loop.
+		if err := tooLong(length, 16*lanes*5/2); err != nil {
+			return err
+		}
 	}
-	outputsPerGroup, perGroup := size/lanes, 0
-	if shared == 1 && inBlocks(&n, length, aStep, xStep, outputs, env.Tuning) {
-		perGroup = blockOutputs(env, outputs, length)
-		outputsPerGroup = perGroup
+	// Rows of a block follow the last axis.
+	steps := [maxTensors]int{}
+	if n.rank > 0 {
+		for t := range n.tensors {
+			steps[t] = n.stride[t][n.rank-1]
+		}
 	}
 	w := infoWriter{words: p.Info}
+	w.put(uint32(units))
 	w.put(uint32(outputs))
 	w.put(uint32(length))
-	w.put(uint32(lanes))
+	w.put(uint32(bits.TrailingZeros(uint(lanes))))
 	w.put(uint32(order))
-	w.put(shared)
+	w.put(truth(fours))
 	w.put(uint32(aStep))
 	w.put(uint32(xStep))
+	w.put(uint32(block))
 	w.put(uint32(perGroup))
+	w.put(uint32(steps[0]))
+	w.put(uint32(steps[1]))
+	w.put(uint32(steps[3]))
 	for t := range n.tensors {
 		w.view(&n, t)
 	}
 	p.Info = w.words
-	line(p, outputs, outputsPerGroup)
+	line(p, units, perGroup)
 	return nil
 }
 
-const (
-	blockSize  = 4       // mirrors BLOCK of matvec.glsl
-	leastBlock = 32      // outputs of a group: blocks of eight invocations, which a CPU driver runs as one
-	fewProduct = 1 << 14 // fewer products than this are not worth a group of their own
-)
+func truth(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
 
-// inBlocks reports whether a product is one for the blocks of matvec.glsl: a driver on
-// the CPU, enough outputs, and rows and vector that can be read four elements at a time.
-func inBlocks(n *nest, length, aStep, xStep, outputs int, t Tuning) bool {
-	if t.Reads != Scattered || outputs < leastBlock || length%4 != 0 || length == 0 || length/16 > maxRounds ||
-		aStep != 1 || xStep != 1 || n.offset[1]%4 != 0 || n.offset[2]%4 != 0 {
+// leastBlock is the fewest outputs that are worth blocks.
+const leastBlock = 32
+
+// inFours reports whether rows and vectors can be read four elements at a time.
+func inFours(n *nest, length, aStep, xStep int) bool {
+	if length%4 != 0 || aStep != 1 || xStep != 1 || n.offset[1]%4 != 0 || n.offset[2]%4 != 0 {
 		return false
 	}
 	for d := range n.rank {
-		if n.stride[1][d]%4 != 0 {
+		if n.stride[1][d]%4 != 0 || n.stride[2][d]%4 != 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// blockOutputs shares outputs among groups: few, because each costs microseconds to
-// start, but enough for all cores.
-func blockOutputs(env Env, outputs, length int) int {
-	most := blockSize * int(env.WorkgroupSize[0])
-	groups := max(ceilDiv(outputs, most), min(outputs*length/fewProduct, env.Tuning.groups()))
-	per := ceilDiv(outputs, max(groups, 1))
-	return min(most, ceilDiv(per, leastBlock)*leastBlock)
+// inBlocks reports whether outputs are for the blocks of matvec.glsl: a driver on the
+// CPU, enough of them, and none whose rows go around a corner.
+func inBlocks(n *nest, rows, outputs int, t Tuning) bool {
+	return t.Reads == Scattered && outputs >= leastBlock && (n.rank <= 1 || n.shape[n.rank-1]%rows == 0)
 }
+
+// unitsOfGroup shares units among groups: few, because each costs microseconds to start,
+// but enough for all cores, and eights, which a CPU driver runs as one.
+func unitsOfGroup(env Env, units int) int {
+	per, size := 8, int(env.WorkgroupSize[0])
+	for per < size && units > per*env.Tuning.groups() {
+		per *= 2
+	}
+	return min(per, size)
+}
+
+// vectorWorkgroup is small where a driver runs invocations one after the other: those
+// that have nothing to do cost nearly as much as the others.
+func vectorWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
+	rows := limits.Tuning.vectorRows()
+	if limits.Tuning.Reads == Scattered {
+		limits.Invocations = min(limits.Invocations, 16)
+	}
+	constants, size := narrowWorkgroup(limits)
+	return append(constants, SpecConst{ID: vectorRowsID, Value: rows}), size
+}
+
+// vectorRowsID is the specialisation constant ROWS of matvec.glsl.
+const vectorRowsID = 3

@@ -18,6 +18,9 @@ type Tuning struct {
 	// Workgroup is the most invocations of a work group in kernels that count them
 	// along one axis, a power of two; some take fewer. 0 means 256.
 	Workgroup uint32
+	// VectorRows is how many rows of a matrix an invocation multiplies with a vector
+	// at a time, where Reads is Scattered: a power of two up to MaxTileBlock. 0 means 8.
+	VectorRows uint32
 	// MatMul is how the matrix product is cut up.
 	MatMul Tile
 }
@@ -91,6 +94,7 @@ func (t Tuning) Validate() error {
 		value, max uint32
 	}{
 		{"Workgroup", t.Workgroup, MaxTunedWorkgroup},
+		{"VectorRows", t.VectorRows, MaxTileBlock},
 		{"MatMul.Across", t.MatMul.Across, MaxTileSide},
 		{"MatMul.Down", t.MatMul.Down, MaxTileSide},
 		{"MatMul.Rows", t.MatMul.Rows, MaxTileBlock},
@@ -136,6 +140,13 @@ func (t Tuning) groups() int {
 		return 1024
 	}
 	return int(t.Groups)
+}
+
+func (t Tuning) vectorRows() uint32 {
+	if t.VectorRows == 0 {
+		return 8
+	}
+	return powerBelow(min(t.VectorRows, MaxTileBlock))
 }
 
 func (t Tuning) workgroup() uint32 {

@@ -55,6 +55,11 @@ func Edges(rng *rand.Rand) []Case {
 	for _, m := range [][3]int{{1, 1, 1}, {1, 1, 0}, {0, 3, 2}, {3, 0, 2}, {2, 3, 5}, {16, 16, 16}, {17, 64, 15}, {64, 64, 64}, {65, 63, 67}, {1, 200, 33}, {131, 1, 17}, {1, 1, 1009}} {
 		cases = append(cases, g.matmul(fmt.Sprintf("matmul/%v", m), nil, m[0], m[1], m[2]))
 	}
+	for _, m := range [][4]int{{1, 16, 16, 16}, {2, 36, 20, 300}, {1, 4, 4, 7}, {3, 68, 132, 33}, {1, 20, 8, 515}} {
+		for turned := range 4 {
+			cases = append(cases, g.matmulPatches(fmt.Sprintf("matmul/patches/%d/%v", turned, m), turned, m[0], m[1], m[2], m[3]))
+		}
+	}
 	cases = append(cases, g.elementwiseEdges()...)
 	cases = append(cases, g.rowEdges()...)
 	cases = append(cases, g.positionEdges()...)
@@ -245,6 +250,28 @@ func (g *gen) matmul(name string, batch []int, m, n, k int) Case {
 	}
 	a, b := g.input(with(ba, m, k)), g.input(with(bb, k, n))
 	shape := with(batch, m, n)
+	return g.finish(Case{Name: name, Kernel: shaders.MatMul, Out: 2}, MatMul(a, b, shape), []Tensor{a, b}, g.output(shape))
+}
+
+// matmulPatches has factors that can be read four elements at a time: rows, or columns
+// where it is turned (bit 0 a, bit 1 b), begin at multiples of four.
+func (g *gen) matmulPatches(name string, turned, batch, m, n, k int) Case {
+	factor := func(turn bool, r, c int) Tensor {
+		l := shaders.Contiguous(batch, r, c)
+		long := func(e int) int { return (e+3)/4*4 + 4*g.rng.IntN(2) }
+		if turn {
+			l.Stride[1], l.Stride[2] = 1, long(r)
+			l.Stride[0] = c * l.Stride[2]
+		} else {
+			l.Stride[1], l.Stride[2] = long(c), 1
+			l.Stride[0] = r * l.Stride[1]
+		}
+		l.Offset = 4 * g.rng.IntN(3)
+		_, hi := l.Bounds()
+		return Tensor{Layout: l, Data: g.floats(hi + 1)}
+	}
+	a, b := factor(turned&1 != 0, m, k), factor(turned&2 != 0, k, n)
+	shape := []int{batch, m, n}
 	return g.finish(Case{Name: name, Kernel: shaders.MatMul, Out: 2}, MatMul(a, b, shape), []Tensor{a, b}, g.output(shape))
 }
 

@@ -187,6 +187,7 @@ func (g *gen) positionEdges() []Case {
 	}
 	cases = append(cases, g.matvecBlocks("batch", []int{3, 2}, 50, 36)...)
 	cases = append(cases, g.longProducts()...)
+	cases = append(cases, g.hiddenProducts()...)
 	for _, s := range [][]int{{0}, {}, {1}, {1021}, {5, 7}} {
 		cases = append(cases, g.optimisers(fmt.Sprint(s), s)...)
 	}
@@ -230,4 +231,32 @@ func (g *gen) longProducts() []Case {
 		g.build("matvec/ten million", shaders.MatVec).tensor(spread(a, 1, n)).tensor(spread(b, n)).out(shaders.Float32, []int{1}).want(one),
 		g.build("sum/ten million", shaders.Sum).tensor(spread(a, n)).out(shaders.Float32, []int{1}).want(sum),
 	}
+}
+
+// hiddenProducts are products whose sum a plain float32 loop gets wrong by ten times the
+// bound: after the first, every block of the others is less than half a unit in its last
+// place. One is for the lanes of a group, one for single elements, one for blocks of rows.
+func (g *gen) hiddenProducts() []Case {
+	const n, large = 1 << 17, 1 << 30
+	data := make([]uint32, n+4)
+	for i := range data {
+		data[i] = math.Float32bits(3)
+	}
+	var cases []Case
+	for _, c := range []struct {
+		name        string
+		rows, start int
+	}{{"lanes", 1, 0}, {"singles", 1, 1}, {"blocks", 40, 4}} {
+		bits := slices.Clone(data)
+		bits[c.start] = math.Float32bits(large)
+		a := Bits{Layout: shaders.Contiguous(c.rows, n), DType: shaders.Float32, Data: bits}
+		a.Offset, a.Stride[0] = c.start, 0
+		x := Bits{Layout: shaders.Contiguous(n), DType: shaders.Float32, Data: make([]uint32, n)}
+		for i := range x.Data {
+			x.Data[i] = math.Float32bits(1)
+		}
+		shape := []int{c.rows}
+		cases = append(cases, g.build("matvec/hidden/"+c.name, shaders.MatVec).tensor(a).tensor(x).out(shaders.Float32, shape).want(MatVec(tensorOf(a), tensorOf(x), nil, shape)))
+	}
+	return cases
 }
