@@ -52,7 +52,7 @@
 // A Stream has one lock and may be called from several goroutines; so may its graphs and
 // tensors. No lock is held while a capture's function runs, while the host waits for a
 // read or a Sync, or for an event. It is held while Stream.Close waits, while the function
-// of Tensor.Map runs on elements it sees directly, while the first replay of a graph is measured
+// of Tensor.Map runs, while the first replay of a graph is measured
 // (Options.MaxSubmitTime), and while a submission waits for the oldest of 64 in flight.
 // Streams are independent of each other.
 //

@@ -120,6 +120,32 @@ func TestInstallPools(t *testing.T) {
 	require.Equal(t, []float32{6}, read(t, z))
 }
 
+// A graph goes on over a change of the layout that goes around it; a tensor does not let one
+// happen.
+func TestInstallPoolsAroundGraphs(t *testing.T) {
+	s := newStream(t, cmdbuf.Options{PoolIdle: -1, PoolTouch: pool.TouchAhead})
+	x, err := cmdbuf.Upload(s, []float32{1, 2}, 2)
+	require.NoError(t, err)
+	out := zeros(t, s, 2)
+	read2 := func() []float32 { h, err := out.Read(ctx); require.NoError(t, err); return h }
+	g, err := s.Capture(ctx, func(c *cmdbuf.Capture) error {
+		return errors.Join(c.Launch(shaders.Add, x, x, x), c.Launch(shaders.Copy, x, out))
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.InstallPoolsAround(ctx, pool.ExclusivePages()), "the graph holds both tensors")
+	require.NoError(t, g.Replay())
+	require.Equal(t, []float32{2, 4}, read2())
+	y, err := cmdbuf.Upload(s, []float32{7}, 1)
+	require.NoError(t, err)
+	require.ErrorIs(t, s.InstallPoolsAround(ctx, pool.SubSlices()), pool.ErrInUse)
+	require.NoError(t, errors.Join(x.Close(), y.Close()))
+	require.NoError(t, s.InstallPoolsAround(ctx, pool.SubSlices()))
+	require.NoError(t, g.Replay())
+	require.Equal(t, []float32{4, 8}, read2())
+	require.NoError(t, s.Pools().Validate())
+	require.NoError(t, g.Close())
+}
+
 // What two graphs share survives the first one's end.
 func TestGraphsShareInfos(t *testing.T) {
 	s := newStream(t, cmdbuf.Options{Cache: &metacache.Policy{MaxEntries: 1, MaxCachedSize: 2048}})

@@ -19,6 +19,11 @@ import (
 type Options struct {
 	// Pools is the layout of the stream's device memory; zero: pool.SubSlices.
 	Pools pool.Layout
+	// PoolIdle is the disuse after which a page goes back to the driver, at the next call
+	// that finds work completed; 0: pool.DefaultIdlePeriod, negative: never.
+	PoolIdle time.Duration
+	// PoolTouch says when fresh memory that the host sees is touched for the first time.
+	PoolTouch pool.Touch
 	// Cache is the policy of the metadata cache; nil: metacache.DefaultPolicy.
 	Cache *metacache.Policy
 	// Sets says whether descriptor sets are cached.
@@ -120,7 +125,8 @@ func NewStream(d *vk.Device, o Options) (*Stream, error) {
 	}
 	s := &Stream{
 		dev: d, limits: d.Limits(), alignment: max(d.Limits().MinStorageBufferAlignment, elementSize), logger: o.Logger, caching: o.Sets,
-		batchLimit: o.BatchLimit, graphOrder: o.Order, profiling: o.Profile, addresses: o.Addresses, maxSubmit: o.MaxSubmitTime, programs: map[*shaders.Kernel]*program{}, hazards: newHazards(), memo: newMemo(), graphs: map[*Graph]struct{}{},
+		batchLimit: o.BatchLimit, graphOrder: o.Order, profiling: o.Profile, addresses: o.Addresses, maxSubmit: o.MaxSubmitTime,
+		programs: map[*shaders.Kernel]*program{}, hazards: newHazards(), memo: newMemo(), graphs: map[*Graph]struct{}{},
 	}
 	if s.logger == nil {
 		s.logger = d.Logger()
@@ -158,7 +164,9 @@ func (s *Stream) build(o Options) error {
 	if s.timeline, err = s.dev.NewTimeline(); err != nil {
 		return err
 	}
-	if s.pools, err = pool.New(s.dev, s.timeline, pool.Options{Layout: o.Pools, Logger: s.logger, PageClosing: s.pageClosing}); err != nil {
+	if s.pools, err = pool.New(s.dev, s.timeline, pool.Options{
+		Layout: o.Pools, Logger: s.logger, IdlePeriod: o.PoolIdle, Touch: o.PoolTouch, PageClosing: s.pageClosing,
+	}); err != nil {
 		return err
 	}
 	if s.batch.pool, err = s.dev.NewCommandPool(); err != nil {
@@ -275,6 +283,16 @@ func (s *Stream) Sync(ctx context.Context) error {
 // infos that no graph pins (they are slices too), and hands the layout over. While
 // tensors or graphs hold memory it answers pool.ErrInUse and the pools stay as they are.
 func (s *Stream) InstallPools(ctx context.Context, layout pool.Layout) error {
+	return s.install(ctx, layout, (*pool.Manager).Install)
+}
+
+// InstallPoolsAround is InstallPools for a stream with graphs: the memory that graphs hold
+// does not stand in the way, and stays on its pages until it is free. Other tensors do.
+func (s *Stream) InstallPoolsAround(ctx context.Context, layout pool.Layout) error {
+	return s.install(ctx, layout, (*pool.Manager).InstallAround)
+}
+
+func (s *Stream) install(ctx context.Context, layout pool.Layout, how func(*pool.Manager, pool.Layout) error) error {
 	if err := s.Sync(ctx); err != nil {
 		return fmt.Errorf("cmdbuf: install pools: %w", err)
 	}
@@ -285,12 +303,17 @@ func (s *Stream) InstallPools(ctx context.Context, layout pool.Layout) error {
 	}
 	s.cache.ClearUnpinned()
 	s.reclaim()
-	if err := s.pools.Install(layout); err != nil {
+	if err := how(s.pools, layout); err != nil {
 		return fmt.Errorf("cmdbuf: install pools: %w", err)
 	}
 	s.forgetPages()
 	return nil
 }
+
+// Pools is the stream's device memory: what it holds, as figures and as a picture, what a
+// layout would make of it, and its empty pages to give back. Layouts are installed by
+// InstallPools, which first lets go of what the stream itself holds.
+func (s *Stream) Pools() *pool.Manager { return s.pools }
 
 // Device is the device the stream runs on.
 func (s *Stream) Device() *vk.Device { return s.dev }
