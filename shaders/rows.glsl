@@ -1,9 +1,14 @@
 // Kernels that work on rows, the last axis, with `lanes` invocations a row, a
 // power of two. A group serves size/lanes rows side by side.
 //
-// Words: rows, length, lanes, step along a row of x and of out, parameters as the
+// Words: rows, length, lanes, step along a row of x and of out, fours, parameters as the
 // kernel says (PARAMS of them), then the views over the other axes: out, x, and
 // one for labels where there are any (TENSORS altogether).
+//
+// With fours 1 every row of x and out, and of what is read along with them, lies side by
+// side from a multiple of four elements on, and is read and written four at a time: a
+// driver on the CPU runs loads and stores invocation by invocation, and four elements
+// cost it little more than one. What is left of four comes one by one.
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 
@@ -13,7 +18,7 @@ uint rowBase[TENSORS];
 
 // setRow works out where the tensors' rows begin.
 void setRow(uint row) {
-    uint v = 5u + PARAMS;
+    uint v = 6u + PARAMS;
     uint r = info[v];
     for (uint t = 0u; t < TENSORS; t++) {
         rowBase[t] = info[v + t * VIEW_WORDS(r) + 1u];
@@ -30,6 +35,9 @@ void setRow(uint row) {
         }
     }
 }
+
+// Single elements: no driver was seen to load or store the other three.
+#define ELEMENT(v, i) v[(i) >> 2u][(i) & 3u]
 
 // A sum with its rounding error beside it (Kahan and Babuška).
 struct Sum { float sum; float rest; };

@@ -141,11 +141,11 @@ func planSoftmax(env Env, ops []Operand, p *Plan) error {
 	if length == 0 {
 		return nil
 	}
-	return writeRows(env, &n, length, steps[1], steps[0], p, 0)
+	return writeRows(env, &n, length, steps, p, 0)
 }
 
 func planCrossEntropy(env Env, ops []Operand, p *Plan) error {
-	return crossEntropy(env, ops, &ops[2].Layout, 0, p)
+	return crossEntropy(env, ops, &ops[2].Layout, noRow, p)
 }
 
 func planCrossEntropyGrad(env Env, ops []Operand, p *Plan) error {
@@ -189,7 +189,7 @@ func crossEntropy(env Env, ops []Operand, out *Layout, step int, p *Plan, scale 
 	if len(scale) > 0 {
 		parameter = scale[0]
 	}
-	return writeRows(env, &n, x.Shape[x.Rank-1], x.Stride[x.Rank-1], step, p, parameter)
+	return writeRows(env, &n, x.Shape[x.Rank-1], [maxTensors]int{step, x.Stride[x.Rank-1], noRow}, p, parameter)
 }
 
 func sameShape(a, b *Layout) bool {
@@ -225,26 +225,53 @@ func planNorm(env Env, ops []Operand, last int, epsilon uint32, p *Plan, index .
 	if length == 0 {
 		return nil
 	}
-	return writeRows(env, &n, length, steps[1], steps[0], p, epsilon, uint32(steps[2]), uint32(steps[3]))
+	return writeRows(env, &n, length, steps, p, epsilon, uint32(steps[2]), uint32(steps[3]))
 }
 
-// writeRows writes the words of rows.glsl.
-func writeRows(env Env, n *nest, length, xStep, outStep int, p *Plan, params ...uint32) error {
+// noRow is the step of a tensor that is not walked along the row.
+const noRow = maxIndex
+
+// inFoursAlong reports whether each tensor that is walked along the row has it side by
+// side, from a multiple of four elements on.
+func inFoursAlong(n *nest, steps [maxTensors]int) bool {
+	for t := range n.tensors {
+		if steps[t] == noRow {
+			continue
+		}
+		if steps[t] != 1 || n.offset[t]%4 != 0 {
+			return false
+		}
+		for d := range n.rank {
+			if n.stride[t][d]%4 != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// writeRows writes the words of rows.glsl. steps are those of the tensors along the row.
+func writeRows(env Env, n *nest, length int, steps [maxTensors]int, p *Plan, params ...uint32) error {
 	rows := n.len()
 	if rows == 0 {
 		return nil
 	}
 	n.normalise()
-	lanes := rowLanes(env, rows, length)
-	if err := tooLong(length, lanes); err != nil {
+	lanes, perRound := rowLanes(env, rows, length), 1
+	fours := inFoursAlong(n, steps)
+	if fours {
+		perRound = 4
+	}
+	if err := tooLong(length, perRound*lanes); err != nil {
 		return err
 	}
 	w := infoWriter{words: p.Info}
 	w.put(uint32(rows))
 	w.put(uint32(length))
 	w.put(uint32(lanes))
-	w.put(uint32(xStep))
-	w.put(uint32(outStep))
+	w.put(uint32(steps[1]))
+	w.put(uint32(steps[0]))
+	w.put(truth(fours))
 	for _, v := range params {
 		w.put(v)
 	}
