@@ -249,6 +249,9 @@ func (c *Capture) addOperands(k *shaders.Kernel, l *launch, o *op) error {
 				}
 				r.layout = c.ops.layout(&c.index, v.layout)
 			}
+			if x.Type != nil {
+				r.bits = c.ops.typ(x.Type)
+			}
 		}
 		c.ops.operands = append(c.ops.operands, r)
 	}

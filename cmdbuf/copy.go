@@ -24,8 +24,8 @@ func (s *Stream) endsOfCopy(destination, source Arg) (from, to transferEnd, size
 		}
 	}
 	a, b := dst.layout, src.layout
-	if a.Rank != b.Rank || a.Shape != b.Shape || dst.dtype != src.dtype {
-		return from, to, 0, fmt.Errorf("cmdbuf: copy: %w: %v of %v from %v of %v", ErrShape, dst.dtype, a, src.dtype, b)
+	if a.Rank != b.Rank || a.Shape != b.Shape || dst.element != src.element && !dst.sameElement(src) {
+		return from, to, 0, fmt.Errorf("cmdbuf: copy: %w: %v of %v from %v of %v", ErrShape, dst.element, a, src.element, b)
 	}
 	if dst.slice == src.slice && overlap(a, b) {
 		return from, to, 0, fmt.Errorf("cmdbuf: copy: %w", ErrOverlap)
@@ -39,6 +39,18 @@ func (s *Stream) endsOfCopy(destination, source Arg) (from, to transferEnd, size
 		to.offset, size = dst.reached()
 	}
 	return from, to, size, nil
+}
+
+// sameElement tells whether two views are of one type, which two streams know apart.
+func (e *element) sameElement(o *view) bool {
+	return e.dtype == o.dtype && (e.dtype != shaders.Composite || e.typ.Go == o.typ.Go)
+}
+
+func (e element) String() string {
+	if e.typ != nil {
+		return e.typ.String()
+	}
+	return e.dtype.String()
 }
 
 // Copy copies the elements of a contiguous tensor to another of the same shape and type.
@@ -132,7 +144,7 @@ func WriteIn[T Element](c *Capture, t *Tensor[T], host []T) error {
 func (c *Capture) write(v *view, host []byte) error {
 	return c.step(func() error {
 		s := c.stream
-		switch n := v.layout.Len() * elementSize; {
+		switch n := v.layout.Len() * int(v.element.size); {
 		case v.stream.dev != s.dev:
 			return fmt.Errorf("cmdbuf: write: the tensor was %w", ErrForeign)
 		case !v.alive():

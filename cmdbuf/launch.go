@@ -116,7 +116,7 @@ func (s *Stream) addTensor(l *launch, i int, v *view) error {
 	if !v.alive() {
 		return argumentError(k, i, fmt.Errorf("tensor: %w", ErrClosed))
 	}
-	l.operands = append(l.operands, shaders.Operand{Layout: v.bound, DType: v.dtype})
+	l.operands = append(l.operands, shaders.Operand{Layout: v.bound, DType: v.dtype, Type: v.typ})
 	if i >= len(k.Params) || k.Params[i].Kind != shaders.TensorParam {
 		return nil
 	}
@@ -192,18 +192,32 @@ func (l *launch) checkOverlap(out int) error {
 		if a.slice != b.slice {
 			continue // the bytes of different slices are apart; only roundings meet
 		}
-		x, y := l.operands[a.param].Layout, l.operands[b.param].Layout
-		if a.offset == b.offset && x == y && k.InPlace(int(a.param), int(b.param)) {
+		p, q := &l.operands[a.param], &l.operands[b.param]
+		x, y := p.Layout, q.Layout
+		// Elements of two sizes in one memory are possible in a graph from a file alone, and
+		// bytes that meet are enough to refuse those.
+		same := operandSize(p) == operandSize(q)
+		if same && a.offset == b.offset && x == y && k.InPlace(int(a.param), int(b.param)) {
 			continue
 		}
-		// Both as seen from one point.
-		x.Offset += int(a.offset / elementSize)
-		y.Offset += int(b.offset / elementSize)
-		if overlap(x, y) {
+		if same {
+			// Both as seen from one point: bindings of one memory are whole elements apart.
+			from := min(a.offset, b.offset)
+			x.Offset += int((a.offset - from) / operandSize(p))
+			y.Offset += int((b.offset - from) / operandSize(q))
+		}
+		if !same || overlap(x, y) {
 			return argumentError(k, int(a.param), fmt.Errorf("%w: %s (argument %d) shares elements with it; write to a tensor of its own", ErrOverlap, k.Params[b.param].Name, b.param))
 		}
 	}
 	return nil
+}
+
+func operandSize(o *shaders.Operand) uint64 {
+	if o.Type != nil {
+		return uint64(o.Type.Size)
+	}
+	return uint64(o.DType.Size())
 }
 
 // infoRef is the info of a launch: where its words lie.

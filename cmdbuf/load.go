@@ -179,10 +179,28 @@ func (l *LoadedGraph) allocate(s *Stream, f *graphfile.File, o *LoadOptions) err
 	return nil
 }
 
-// tensor makes an argument.
-func (l *LoadedGraph) tensor(s *Stream, dtype shaders.DType, memory int, layout shaders.Layout) (Arg, error) {
-	v := view{stream: s, slice: l.memories[memory].slice, dtype: dtype, layout: layout, borrowed: true}
-	if err := v.bind(); err != nil {
+// view makes a view of a memory.
+func (l *LoadedGraph) view(s *Stream, e element, memory int, layout shaders.Layout) (view, error) {
+	v := view{stream: s, slice: l.memories[memory].slice, element: e, layout: layout, borrowed: true}
+	return v, v.bind()
+}
+
+// saved stands for the elements of the types that a program had when it saved a graph.
+type saved [wordSize]byte
+
+// tensor makes the argument for a parameter of a kernel.
+func (l *LoadedGraph) tensor(s *Stream, dtype shaders.DType, memory int, layout shaders.Layout, k *shaders.Kernel, param int) (Arg, error) {
+	e := number(dtype)
+	if dtype == shaders.Composite {
+		c := k.Contents(param)
+		if c.Elem == nil || c.Form == shaders.Whole && layout.Offset != 0 {
+			return nil, fmt.Errorf("kernel %q: parameter %d takes no such elements", k.Name, param)
+		}
+		e.typ = c.Element()
+		e.size = uint64(e.typ.Size)
+	}
+	v, err := l.view(s, e, memory, layout)
+	if err != nil {
 		return nil, err
 	}
 	switch dtype {
@@ -190,8 +208,14 @@ func (l *LoadedGraph) tensor(s *Stream, dtype shaders.DType, memory int, layout 
 		return &Tensor[float32]{v: v}, nil
 	case shaders.Int32:
 		return &Tensor[int32]{v: v}, nil
-	default:
+	case shaders.Uint32:
 		return &Tensor[uint32]{v: v}, nil
+	case shaders.Float64:
+		return &Tensor[float64]{v: v}, nil
+	case shaders.Float16:
+		return &Tensor[shaders.Half]{v: v}, nil
+	default:
+		return &Tensor[saved]{v: v}, nil
 	}
 }
 
@@ -213,7 +237,7 @@ func (l *LoadedGraph) operation(c *Capture, f *graphfile.File, o *graphfile.Op, 
 		args := make([]Arg, len(k.Params))
 		for i := range args {
 			var err error
-			if args[i], err = l.argument(s, f, &f.Args[int(o.Args)+i], k.Params[i].Access); err != nil {
+			if args[i], err = l.argument(s, f, &f.Args[int(o.Args)+i], k, i); err != nil {
 				return err
 			}
 		}
@@ -222,13 +246,13 @@ func (l *LoadedGraph) operation(c *Capture, f *graphfile.File, o *graphfile.Op, 
 		}
 		r := f.Ranges[o.Ranges]
 		three := shaders.Contiguous(3)
-		three.Offset = int(r.Offset / elementSize)
-		grid, err := l.tensor(s, shaders.Uint32, int(r.Memory), three)
+		three.Offset = int(r.Offset / wordSize)
+		grid, err := l.view(s, number(shaders.Uint32), int(r.Memory), three)
 		if err != nil {
 			return err
 		}
 		l.note(int(r.Memory), shaders.Uint32, shaders.Read)
-		return c.LaunchIndirect(k, grid.(*Tensor[uint32]), args...)
+		return c.LaunchIndirect(k, &Tensor[uint32]{v: grid}, args...)
 	case graphfile.Copy:
 		from, to := f.Ranges[o.Ranges], f.Ranges[o.Ranges+1]
 		l.note(int(from.Memory), shaders.AnyDType, shaders.Read)
@@ -241,9 +265,9 @@ func (l *LoadedGraph) operation(c *Capture, f *graphfile.File, o *graphfile.Op, 
 	default: // an upload: the reader knows no other
 		to := f.Ranges[o.Ranges]
 		l.note(int(to.Memory), shaders.AnyDType, shaders.Write)
-		layout := shaders.Contiguous(int(to.Bytes / elementSize))
-		layout.Offset = int(to.Offset / elementSize)
-		v := view{stream: s, slice: l.memories[to.Memory].slice, dtype: shaders.Uint32, layout: layout}
+		layout := shaders.Contiguous(int(to.Bytes / wordSize))
+		layout.Offset = int(to.Offset / wordSize)
+		v := view{stream: s, slice: l.memories[to.Memory].slice, element: number(shaders.Uint32), layout: layout}
 		return c.write(&v, f.Host[o.Host:][:to.Bytes])
 	}
 }
@@ -252,20 +276,21 @@ func (l *LoadedGraph) end(r graphfile.Range) transferEnd {
 	return transferEnd{l.memories[r.Memory].slice, r.Offset}
 }
 
-func (l *LoadedGraph) argument(s *Stream, f *graphfile.File, a *graphfile.Arg, access shaders.Access) (Arg, error) {
+func (l *LoadedGraph) argument(s *Stream, f *graphfile.File, a *graphfile.Arg, k *shaders.Kernel, i int) (Arg, error) {
+	access := k.Params[i].Access
 	switch a.Kind {
 	case graphfile.Scalar:
 		return Scalar{a.Bits, a.DType}, nil
 	case graphfile.Tensor:
 		l.note(int(a.Memory), a.DType, access)
-		return l.tensor(s, a.DType, int(a.Memory), f.Layouts[a.Layout])
+		return l.tensor(s, a.DType, int(a.Memory), f.Layouts[a.Layout], k, i)
 	}
 	p := &f.Params[a.Param]
 	if p.Kind == shaders.ScalarParam {
 		return Param(p.Name, Scalar{p.Bits, p.DType}), nil
 	}
 	l.note(p.Memory, p.DType, access)
-	t, err := l.tensor(s, p.DType, p.Memory, f.Layouts[p.Layout])
+	t, err := l.tensor(s, p.DType, p.Memory, f.Layouts[p.Layout], k, i)
 	if err != nil {
 		return nil, err
 	}
@@ -290,9 +315,9 @@ func (l *LoadedGraph) fill(s *Stream, f *graphfile.File, r *graphfile.Reader) er
 		if err != nil {
 			return err
 		}
-		layout := shaders.Contiguous(len(b.Data) / elementSize)
-		layout.Offset = int(b.Offset / elementSize)
-		v := view{stream: s, slice: l.memories[b.Memory].slice, dtype: shaders.Uint32, layout: layout}
+		layout := shaders.Contiguous(len(b.Data) / wordSize)
+		layout.Offset = int(b.Offset / wordSize)
+		v := view{stream: s, slice: l.memories[b.Memory].slice, element: number(shaders.Uint32), layout: layout}
 		if err := s.write(&v, b.Data); err != nil {
 			return fmt.Errorf("memory %d: %w", b.Memory, err)
 		}
@@ -336,14 +361,26 @@ func (l *LoadedGraph) Views() []string {
 	return names
 }
 
-// borrow is tensor for whoever has the graph.
-func (l *LoadedGraph) borrow(dtype shaders.DType, memory int, layout shaders.Layout) (Arg, error) {
+// borrow makes a tensor for whoever has the graph. The layout is of elements of size bytes.
+func borrow[T Element](l *LoadedGraph, memory int, layout func(element) (shaders.Layout, error)) (*Tensor[T], error) {
 	l.stream.mu.Lock()
 	defer l.stream.mu.Unlock()
 	if l.closed {
 		return nil, ErrClosed
 	}
-	return l.tensor(l.stream, dtype, memory, layout)
+	e, err := elementOf[T](l.stream)
+	if err != nil {
+		return nil, err
+	}
+	at, err := layout(e)
+	if err != nil {
+		return nil, err
+	}
+	v, err := l.view(l.stream, e, memory, at)
+	if err != nil {
+		return nil, err
+	}
+	return &Tensor[T]{v: v}, nil
 }
 
 // TensorAt is the whole memory of a loaded graph's tensor, see LoadedGraph.Tensors, as a
@@ -352,11 +389,13 @@ func TensorAt[T Element](l *LoadedGraph, i int) (*Tensor[T], error) {
 	if i < 0 || i >= len(l.memories) {
 		return nil, fmt.Errorf("cmdbuf: loaded graph: want a tensor from 0 to %d, found %d", len(l.memories)-1, i)
 	}
-	t, err := l.borrow(dtypeOf[T](), i, shaders.Contiguous(int(l.memories[i].info.Bytes/elementSize)))
+	t, err := borrow[T](l, i, func(e element) (shaders.Layout, error) {
+		return shaders.Contiguous(int(l.memories[i].info.Bytes / e.size)), nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cmdbuf: loaded graph: tensor %d: %w", i, err)
 	}
-	return t.(*Tensor[T]), nil
+	return t, nil
 }
 
 // TensorNamed is a tensor that was saved with a name. It belongs to the graph.
@@ -365,14 +404,16 @@ func TensorNamed[T Element](l *LoadedGraph, name string) (*Tensor[T], error) {
 	if !ok {
 		return nil, fmt.Errorf("cmdbuf: loaded graph: it has no tensor %q; it has %q", name, l.Views())
 	}
-	if v.DType != dtypeOf[T]() {
-		return nil, fmt.Errorf("cmdbuf: loaded graph: tensor %q: want elements of type %v, found %v", name, dtypeOf[T](), v.DType)
-	}
-	t, err := l.borrow(v.DType, v.Memory, l.layouts[v.Layout])
+	t, err := borrow[T](l, v.Memory, func(e element) (shaders.Layout, error) {
+		if v.DType != e.dtype {
+			return shaders.Layout{}, fmt.Errorf("want elements of type %v, found %v", e, v.DType)
+		}
+		return l.layouts[v.Layout], nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cmdbuf: loaded graph: tensor %q: %w", name, err)
 	}
-	return t.(*Tensor[T]), nil
+	return t, nil
 }
 
 // Digest is the SHA-256 of everything the graph writes, after everything launched before:

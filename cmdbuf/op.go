@@ -48,16 +48,17 @@ type run struct{ from, to int32 }
 type operandRef struct {
 	kind   shaders.ParamKind
 	dtype  shaders.DType
-	slice  int32 // index
-	layout int32 // index; from the start of the slice
-	bits   uint32
-	named  int32 // index of the parameter whose bits count, -1 for none
+	slice  int32  // index
+	layout int32  // index; from the start of the slice
+	bits   uint32 // of a tensor of Composite elements: index of their type
+	named  int32  // index of the parameter whose bits count, -1 for none
 }
 
 // ops are the commands of a graph with what they refer to.
 type ops struct {
 	list     []op
 	operands []operandRef
+	types    []*shaders.Type // of Composite elements
 	accesses []binding
 	push     []byte
 	layouts  []shaders.Layout
@@ -210,4 +211,23 @@ func (o *ops) releasePrograms() {
 		p.release()
 	}
 	o.programs = nil
+}
+
+// typ is the index of a type. Graphs have few.
+func (o *ops) typ(t *shaders.Type) uint32 {
+	i := slices.Index(o.types, t)
+	if i < 0 {
+		i = len(o.types)
+		o.types = append(o.types, t)
+	}
+	return uint32(i)
+}
+
+// element is that of a tensor argument.
+func (o *ops) element(r operandRef) element {
+	if r.dtype != shaders.Composite {
+		return number(r.dtype)
+	}
+	t := o.types[r.bits]
+	return element{dtype: r.dtype, size: uint64(t.Size), typ: t}
 }

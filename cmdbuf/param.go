@@ -30,6 +30,7 @@ type parameter struct {
 	name   string
 	tensor bool
 	dtype  shaders.DType
+	typ    *shaders.Type // of a tensor of Composite elements
 	slice  int32
 	layout int32
 	bits   uint32
@@ -51,6 +52,17 @@ func viewOf(a Arg) *view {
 		if t.made() {
 			return &t.v
 		}
+	case *Tensor[float64]:
+		if t.made() {
+			return &t.v
+		}
+	case *Tensor[shaders.Half]:
+		if t.made() {
+			return &t.v
+		}
+	case Scalar, Named, nil:
+	default:
+		return viewOfOther(a)
 	}
 	return nil
 }
@@ -67,7 +79,7 @@ func (o *ops) name(x *indexes, n Named) (int32, error) {
 	}
 	if i, ok := x.params[n.name]; ok {
 		p := o.params[i]
-		if p.tensor != (v != nil) || v != nil && (o.slices[p.slice] != v.slice || o.layouts[p.layout] != v.layout || p.dtype != v.dtype) ||
+		if p.tensor != (v != nil) || v != nil && (o.slices[p.slice] != v.slice || o.layouts[p.layout] != v.layout || p.dtype != v.dtype || p.typ != v.typ) ||
 			isScalar && (p.bits != scalar.bits || p.dtype != scalar.dtype) {
 			return 0, fmt.Errorf("parameter %q has another value in an earlier launch: give it one, or two names", n.name)
 		}
@@ -78,7 +90,7 @@ func (o *ops) name(x *indexes, n Named) (int32, error) {
 		if err := v.slice.RetainAs(pool.Graph); err != nil {
 			return 0, err
 		}
-		p.dtype, p.slice, p.layout = v.dtype, int32(len(o.slices)), int32(len(o.layouts))
+		p.dtype, p.typ, p.slice, p.layout = v.dtype, v.typ, int32(len(o.slices)), int32(len(o.layouts))
 		o.slices = append(o.slices, v.slice)
 		o.layouts = append(o.layouts, v.layout)
 	}
@@ -134,8 +146,8 @@ func (g *Graph) set(name string, value Arg) error {
 		return nil
 	}
 	v := viewOf(value)
-	if v == nil || v.dtype != p.dtype {
-		return fmt.Errorf("want a tensor of type %v", p.dtype)
+	if v == nil || !(&element{dtype: p.dtype, typ: p.typ}).sameElement(v) {
+		return fmt.Errorf("want a tensor of type %v", element{dtype: p.dtype, typ: p.typ})
 	}
 	if v.stream.dev != g.stream.dev {
 		return ErrForeign
@@ -234,7 +246,7 @@ func (g *Graph) load(o *op) (*launch, error) {
 			l.operands = append(l.operands, x.operand())
 			continue
 		}
-		v := view{stream: s, slice: g.ops.slices[r.slice], dtype: r.dtype, layout: g.ops.layouts[r.layout]}
+		v := view{stream: s, slice: g.ops.slices[r.slice], element: g.ops.element(r), layout: g.ops.layouts[r.layout]}
 		if err := v.bind(); err != nil {
 			return nil, err
 		}

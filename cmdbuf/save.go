@@ -215,6 +215,9 @@ func (d *description) kernel(k *shaders.Kernel) int {
 
 // part is the range of an access in its memory.
 func (d *description) part(b *binding) graphfile.Range {
+	if b.size%wordSize != 0 || b.offset%wordSize != 0 {
+		d.err = fmt.Errorf("a copy or an upload of %d bytes at byte %d: want whole words of %d bytes, which files count in", b.size, b.offset-b.slice.Offset(), wordSize)
+	}
 	return graphfile.Range{Memory: int32(d.memory(b.slice)), Offset: b.offset - b.slice.Offset(), Bytes: b.size}
 }
 
@@ -326,6 +329,6 @@ func (s *Stream) download(ctx context.Context, slice pool.Slice, offset uint64, 
 	if err := s.open("read"); err != nil { // others had the lock meanwhile
 		return err
 	}
-	whole := view{stream: s, layout: shaders.Contiguous(int(n / elementSize))}
+	whole := view{stream: s, element: number(shaders.Uint32), layout: shaders.Contiguous(int(n / wordSize))}
 	return gather(&whole, staging, 0, n, 0, host)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,7 +82,8 @@ type Stream struct {
 	timeline *vk.Timeline
 	programs map[*shaders.Kernel]*program
 	sets     *setCache
-	dummy    *vk.Buffer // stands in for tensors without elements
+	dummy    *vk.Buffer               // stands in for tensors without elements
+	elements map[reflect.Type]element // those of tensors, but for the usual ones
 
 	hazards  hazards
 	memo     memo
@@ -124,9 +126,10 @@ func NewStream(d *vk.Device, o Options) (*Stream, error) {
 		return nil, fmt.Errorf("cmdbuf: new stream: a batch limit of %d: want 0 or more", o.BatchLimit)
 	}
 	s := &Stream{
-		dev: d, limits: d.Limits(), alignment: max(d.Limits().MinStorageBufferAlignment, elementSize), logger: o.Logger, caching: o.Sets,
+		dev: d, limits: d.Limits(), alignment: max(d.Limits().MinStorageBufferAlignment, wordSize), logger: o.Logger, caching: o.Sets,
 		batchLimit: o.BatchLimit, graphOrder: o.Order, profiling: o.Profile, addresses: o.Addresses, maxSubmit: o.MaxSubmitTime,
 		programs: map[*shaders.Kernel]*program{}, hazards: newHazards(), memo: newMemo(), graphs: map[*Graph]struct{}{},
+		elements: map[reflect.Type]element{},
 	}
 	if s.logger == nil {
 		s.logger = d.Logger()

@@ -51,8 +51,14 @@ func (a *arena) release() {
 // little more than one pass of the same launches. The tensor ends with the capture:
 // nothing outside can use it.
 func Temp[T Element](c *Capture, shape ...int) (*Tensor[T], error) {
-	t := &Tensor[T]{v: view{stream: c.stream, dtype: dtypeOf[T](), layout: shaders.Contiguous(shape...), closed: new(atomic.Bool), capture: c}}
-	if err := c.step(func() error { return c.temp(&t.v) }); err != nil {
+	t := &Tensor[T]{v: view{stream: c.stream, layout: shaders.Contiguous(shape...), closed: new(atomic.Bool), capture: c}}
+	err := c.step(func() (err error) {
+		if t.v.element, err = elementOf[T](c.stream); err != nil {
+			return fmt.Errorf("cmdbuf: temporary: %w", err)
+		}
+		return c.temp(&t.v)
+	})
+	if err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -63,7 +69,10 @@ func (c *Capture) temp(v *view) error {
 		return fmt.Errorf("cmdbuf: temporary: %w: %w", ErrShape, err)
 	}
 	a := &c.arena
-	size := uint64(v.layout.Len()) * elementSize
+	size, err := v.bytes(&v.layout)
+	if err != nil {
+		return fmt.Errorf("cmdbuf: temporary: %w", err)
+	}
 	slot, ok := a.take(size)
 	if !ok {
 		slice, err := c.stream.pools.Alloc(size)

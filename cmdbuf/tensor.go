@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
+	"math/bits"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
@@ -12,8 +14,8 @@ import (
 	"vkcompute/shaders"
 )
 
-// elementSize is the size of every element type, in bytes.
-const elementSize = 4
+// wordSize is the size of a word in bytes: what fills, updates and bindings count in.
+const wordSize = 4
 
 // view is a tensor without its element type: a strided window of a slice, with what a
 // binding of it needs worked out once.
@@ -26,8 +28,8 @@ type view struct {
 	slot     int          // its place in the capture's arena
 	borrowed bool         // a view of another tensor
 	root     any          // of a view: keeps the tensor it was made from
-	dtype    shaders.DType
-	layout   shaders.Layout // offset from the start of the slice
+	element
+	layout shaders.Layout // offset from the start of the slice
 
 	// The binding: the bytes the view touches, begun at a multiple of the alignment that
 	// descriptors need, and the layout as seen from there.
@@ -38,6 +40,15 @@ type view struct {
 	address  uint64 // of its first byte, where the device has addresses
 	bound    shaders.Layout
 }
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
 
 var viewIDs atomic.Uint64
 
@@ -53,7 +64,7 @@ func (v *view) bind() error {
 		v.size, v.bound.Offset = 0, 0
 		return nil
 	}
-	elements := int(v.slice.Size() / elementSize)
+	elements := int(v.slice.Size() / v.element.size)
 	if lo < 0 || hi >= elements {
 		return fmt.Errorf("%w: %v reaches elements %d to %d, the tensor's memory has %d", ErrShape, v.layout, lo, hi, elements)
 	}
@@ -61,13 +72,16 @@ func (v *view) bind() error {
 	if !ok {
 		return fmt.Errorf("tensor: %w", ErrClosed)
 	}
-	alignment := v.stream.alignment
-	first := at + uint64(lo)*elementSize
 	v.buffer, v.bufferID = buffer.Handle(), buffer.ID()
-	v.offset = first / alignment * alignment // not before the slice, which is aligned itself
+	// The slice is aligned itself. What the binding leaves out must be whole elements too,
+	// or the shader could not count to the first one.
+	whole := v.element.size * v.stream.alignment / gcd(v.element.size, v.stream.alignment)
+	skipped := uint64(lo) * v.element.size / whole * whole
+	v.offset = at + skipped
 	v.address = buffer.Address() + v.offset
-	v.size = at + uint64(hi+1)*elementSize - v.offset
-	v.bound.Offset = v.layout.Offset - int(v.offset-at)/elementSize
+	// Shaders read 16-bit elements two at a time.
+	v.size = roundUp(uint64(hi+1)*v.element.size, wordSize) - skipped
+	v.bound.Offset = v.layout.Offset - int(skipped/v.element.size)
 	return nil
 }
 
@@ -109,17 +123,34 @@ func New[T Element](s *Stream, shape ...int) (*Tensor[T], error) {
 	if err := s.open("new tensor"); err != nil {
 		return nil, err
 	}
-	slice, err := s.pools.Alloc(uint64(layout.Len()) * elementSize)
+	e, err := elementOf[T](s)
+	if err != nil {
+		return nil, fmt.Errorf("cmdbuf: new tensor: %w", err)
+	}
+	size, err := e.bytes(&layout)
+	if err != nil {
+		return nil, fmt.Errorf("cmdbuf: new tensor: %w", err)
+	}
+	slice, err := s.pools.Alloc(size)
 	if err != nil {
 		return nil, fmt.Errorf("cmdbuf: new tensor of shape %v: %w", shape, err)
 	}
-	t := &Tensor[T]{v: view{stream: s, slice: slice, closed: new(atomic.Bool), dtype: dtypeOf[T](), layout: layout}}
+	t := &Tensor[T]{v: view{stream: s, slice: slice, closed: new(atomic.Bool), element: e, layout: layout}}
 	if err := t.v.bind(); err != nil {
 		slice.Release()
 		return nil, fmt.Errorf("cmdbuf: new tensor: %w", err)
 	}
 	t.unclosed = runtime.AddCleanup(t, neverClosed, forgotten{s.logger, slice, t.Shape()})
 	return t, nil
+}
+
+// bytes is the memory that a contiguous tensor takes, in whole words.
+func (e *element) bytes(l *shaders.Layout) (uint64, error) {
+	hi, lo := bits.Mul64(uint64(l.Len()), e.size)
+	if hi != 0 || lo > math.MaxInt-wordSize {
+		return 0, fmt.Errorf("%w: %d elements of %d bytes are more than any memory holds", ErrShape, l.Len(), e.size)
+	}
+	return roundUp(lo, wordSize), nil
 }
 
 // Upload allocates a tensor and fills it with host's elements in row-major order.
@@ -174,7 +205,7 @@ func (t *Tensor[T]) Slice() pool.Slice { return t.v.slice }
 func (t *Tensor[T]) made() bool { return t != nil && t.v.stream != nil }
 
 func bytesOf[T Element](p []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(p))), len(p)*elementSize)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(p))), len(p)*int(unsafe.Sizeof(*new(T))))
 }
 
 // Write replaces the elements with host's, in row-major order. The call order counts:
@@ -265,7 +296,7 @@ func (t *Tensor[T]) derive(what string, layout shaders.Layout) (*Tensor[T], erro
 	if !t.made() {
 		return nil, fmt.Errorf("cmdbuf: %s: %w", what, errNilArgument)
 	}
-	d := &Tensor[T]{v: view{stream: t.v.stream, slice: t.v.slice, closed: t.v.closed, dtype: t.v.dtype, layout: layout,
+	d := &Tensor[T]{v: view{stream: t.v.stream, slice: t.v.slice, closed: t.v.closed, element: t.v.element, layout: layout,
 		capture: t.v.capture, borrowed: true, root: t.v.root}}
 	if d.v.root == nil {
 		d.v.root = t

@@ -27,7 +27,7 @@ const maxStaging = 16 << 20
 // reached is the part of the slice, in bytes, that a view touches.
 func (v *view) reached() (offset, size uint64) {
 	lo, hi := v.layout.Bounds()
-	return uint64(lo) * elementSize, uint64(hi-lo+1) * elementSize
+	return uint64(lo) * v.element.size, uint64(hi-lo+1) * v.element.size
 }
 
 // contiguous tells whether row-major order is memory order.
@@ -64,7 +64,7 @@ func walk(l shaders.Layout, f func(i, at int)) {
 }
 
 func words(b []byte) []uint32 {
-	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/elementSize)
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/wordSize)
 }
 
 // ripe tells whether the host may read the slice now: all that comes before in the
@@ -124,6 +124,10 @@ func scatter(v *view, to, host []byte, dense bool) {
 		copy(to, host)
 		return
 	}
+	if n := int(v.element.size); n != wordSize {
+		walk(v.layout, func(i, at int) { copy(to[at*n:][:n], host[i*n:]) })
+		return
+	}
 	dst, src := words(to), words(host)
 	walk(v.layout, func(i, at int) { dst[at] = src[i] })
 }
@@ -173,8 +177,9 @@ func (s *Stream) uploadRuns(v *view, host []byte) error {
 	var err error
 	put := func() {
 		if length > 0 && err == nil {
-			err = s.upload(transferEnd{v.slice, uint64(lo+to) * elementSize}, uint64(length)*elementSize,
-				func(staging []byte) { copy(staging, host[from*elementSize:]) })
+			n := v.element.size
+			err = s.upload(transferEnd{v.slice, uint64(lo+to) * n}, uint64(length)*n,
+				func(staging []byte) { copy(staging, host[uint64(from)*n:]) })
 		}
 	}
 	walk(v.layout, func(i, at int) {
@@ -231,8 +236,9 @@ func releaseAll(list []pool.Slice) {
 // go, so that they are of one moment. The slices are the caller's, also on an error.
 func (s *Stream) copyOut(v *view) (staging []pool.Slice, serial uint64, err error) {
 	offset, size := v.reached()
-	for at := uint64(0); at < size; at += maxStaging {
-		n := min(size-at, maxStaging)
+	piece := v.piece()
+	for at := uint64(0); at < size; at += piece {
+		n := min(size-at, piece)
 		p, err := s.pools.AllocRole(n, vk.ReadbackMemory)
 		if err != nil {
 			return staging, 0, fmt.Errorf("cmdbuf: read: staging memory: %w", err)
@@ -248,13 +254,18 @@ func (s *Stream) copyOut(v *view) (staging []pool.Slice, serial uint64, err erro
 	return staging, s.timeline.Submitted(), nil
 }
 
+// piece is the size of the pieces of a view's copy: whole elements.
+func (v *view) piece() uint64 { return max(maxStaging/v.element.size, 1) * v.element.size }
+
 // gatherAll takes the elements out of what copyOut filled, once it is done.
 func (s *Stream) gatherAll(v *view, staging []pool.Slice, host []byte) error {
 	if s.dev.Lost() { // what memory holds is no result
 		return fmt.Errorf("cmdbuf: read: %w", vk.ErrDeviceLost)
 	}
 	for i, p := range staging {
-		if err := gather(v, p, 0, p.Size(), uint64(i)*maxStaging, host); err != nil {
+		_, size := v.reached()
+		first := uint64(i) * v.piece()
+		if err := gather(v, p, 0, min(p.Size(), size-first), first, host); err != nil {
 			return err
 		}
 	}
@@ -375,7 +386,16 @@ func gather(v *view, from pool.Slice, offset, size, first uint64, host []byte) e
 		copy(host[first:], mapped)
 		return nil
 	}
-	src, dst, skip := words(mapped), words(host), int(first/elementSize)
+	if n := int(v.element.size); n != wordSize {
+		skip, have := int(first)/n, len(mapped)/n
+		walk(v.layout, func(i, at int) {
+			if at >= skip && at-skip < have {
+				copy(host[i*n:][:n], mapped[(at-skip)*n:])
+			}
+		})
+		return nil
+	}
+	src, dst, skip := words(mapped), words(host), int(first/wordSize)
 	walk(v.layout, func(i, at int) {
 		if at >= skip && at-skip < len(src) {
 			dst[i] = src[at-skip]

@@ -18,6 +18,8 @@ var (
 	ErrKernelSpec = errors.New("kernel does not fit its module")
 	// ErrOperand: every *OperandError matches it.
 	ErrOperand = errors.New("bad operand")
+	// ErrType: every *TypeError matches it.
+	ErrType = errors.New("type does not fit")
 )
 
 // LoadError tells where a module is wrong. Word counts 32-bit words from the
@@ -64,6 +66,7 @@ type OperandError struct {
 	Problem Problem
 	Want    string
 	Found   string
+	Err     error // more about it: a *TypeError; may be nil
 }
 
 func (e *OperandError) Error() string {
@@ -73,8 +76,14 @@ func (e *OperandError) Error() string {
 		fmt.Fprintf(&b, "parameter %d (%s): ", e.Index, e.Param)
 	}
 	fmt.Fprintf(&b, "%s: want %s, found %s", e.Problem, e.Want, e.Found)
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
 	return b.String()
 }
+
+// Unwrap returns what more there is about it.
+func (e *OperandError) Unwrap() error { return e.Err }
 
 // Is matches ErrOperand.
 func (e *OperandError) Is(target error) bool { return target == ErrOperand }

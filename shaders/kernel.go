@@ -1,6 +1,9 @@
 package shaders
 
-import "fmt"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // Access says what a shader does with a binding. Barriers are planned from it.
 type Access uint8
@@ -50,7 +53,7 @@ func (k ParamKind) String() string {
 type Param struct {
 	Name    string
 	Kind    ParamKind
-	DType   DType // AnyDType: any 32-bit type, the same for all such parameters
+	DType   DType // AnyDType: Float32, Int32 or Uint32, the same for all such parameters
 	Access  Access
 	Binding uint32
 }
@@ -62,6 +65,7 @@ type Operand struct {
 	DType DType
 	Kind  ParamKind
 	Bits  uint64
+	Type  *Type // of a Composite element: its Go type, from TypeOf
 }
 
 // Env is what a plan depends on besides the operands.
@@ -133,6 +137,10 @@ type Kernel struct {
 	inPlace func(out, in int) bool
 	spec    func(MaxWorkgroup) ([]SpecConst, [3]uint32)
 	fixed   [3]uint32 // workgroup size when spec is nil
+	// Of each parameter of Composite elements: what its binding holds, and the Go type
+	// that was found to fit last, so that a launch need not compare again.
+	contents []Contents
+	fitting  []atomic.Pointer[Type]
 }
 
 // Err tells why a built-in kernel is unusable (its embedded SPIR-V is damaged),
@@ -211,9 +219,16 @@ func (k *Kernel) check(env Env, ops []Operand) error {
 		if want == AnyDType {
 			want = shared
 			shared = op.DType
+			if op.DType.Size() != 4 {
+				return k.bad(i, BadDType, "float32, int32 or uint32", op.typeName())
+			}
 		}
-		if op.DType.Size() == 0 || want != AnyDType && op.DType != want {
-			return k.bad(i, BadDType, want.String(), op.DType.String())
+		if want == Composite {
+			if err := k.fits(i, op); err != nil {
+				return err
+			}
+		} else if op.DType.Size() == 0 || want != AnyDType && op.DType != want {
+			return k.bad(i, BadDType, want.String(), op.typeName())
 		}
 		if par.Kind == ScalarParam {
 			if op.Bits>>32 != 0 {
@@ -229,6 +244,41 @@ func (k *Kernel) check(env Env, ops []Operand) error {
 		}
 	}
 	return nil
+}
+
+// fits compares the element of an operand with what its binding holds.
+func (k *Kernel) fits(i int, op *Operand) error {
+	t := op.Type
+	if op.DType != Composite || op.Kind != TensorParam {
+		return k.bad(i, BadDType, k.contents[i].String(), op.typeName())
+	}
+	if t != nil && k.fitting[i].Load() == t {
+		return nil
+	}
+	if err := k.contents[i].fits(t); err != nil {
+		e := k.bad(i, BadDType, k.contents[i].String(), op.typeName()).(*OperandError)
+		e.Err = err
+		return e
+	}
+	k.fitting[i].Store(t)
+	return nil
+}
+
+// typeName is the element type for a message.
+func (o *Operand) typeName() string {
+	if o.DType == Composite {
+		return o.Type.String()
+	}
+	return o.DType.String()
+}
+
+// Contents is what the binding of a tensor parameter holds, of those that take Composite
+// elements; the zero Contents for the others.
+func (k *Kernel) Contents(param int) Contents {
+	if param < 0 || param >= len(k.contents) {
+		return Contents{}
+	}
+	return k.contents[param]
 }
 
 func (k *Kernel) names() []string {

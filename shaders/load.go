@@ -89,6 +89,8 @@ func Load(code []byte) (*Module, error) {
 		bodies: map[uint32]bool{},
 		calls:  map[uint32]int{},
 		seen:   map[uint32]bool{},
+		fields: map[memberKey]string{},
+		layout: map[uint32]*Type{},
 	}
 	if err := r.scan(); err != nil {
 		return nil, err
@@ -175,9 +177,11 @@ type reflector struct {
 	member  map[memberKey]decoration
 	modes   map[uint32]localSize
 	seen    map[uint32]bool
-	bodies  map[uint32]bool // functions that have ended
-	calls   map[uint32]int  // functions that are called, with the word of one call
-	inside  uint32          // function being read, 0 between functions
+	fields  map[memberKey]string // names of members
+	layout  map[uint32]*Type     // of types that were looked at, nil for what has no counterpart
+	bodies  map[uint32]bool      // functions that have ended
+	calls   map[uint32]int       // functions that are called, with the word of one call
+	inside  uint32               // function being read, 0 between functions
 	vars    []variable
 	entries []entry
 	wgSize  uint32 // constant decorated as the WorkgroupSize built-in
@@ -245,6 +249,12 @@ func (r *reflector) instruction(at int, op uint32, args []uint32) error {
 			return err
 		}
 		r.names[args[0]] = s
+	case opMemberName:
+		s, _, err := text(at, args[2:])
+		if err != nil {
+			return err
+		}
+		r.fields[memberKey{args[0], args[1]}] = s
 	case opExtension:
 		s, _, err := text(at, args)
 		if err != nil {
@@ -313,7 +323,7 @@ func minArgs(op uint32) int {
 	switch op {
 	case opExtension, opCapability, opTypeBool, opTypeStruct:
 		return 1
-	case opName, opFunction, opExecutionMode, opExecutionModeID, opDecorate, opTypeFloat, opTypeRuntimeArray,
+	case opName, opMemberName, opFunction, opExecutionMode, opExecutionModeID, opDecorate, opTypeFloat, opTypeRuntimeArray,
 		opConstantTrue, opConstantFalse, opConstantComposite, opSpecConstantTrue, opSpecConstantFalse, opSpecConstComposite:
 		return 2
 	case opEntryPoint, opMemberDecorate, opTypeInt, opTypeVector, opTypeMatrix, opTypeArray, opTypePointer,
@@ -627,6 +637,9 @@ func mergeAliases(in []BindingInfo) []BindingInfo {
 			if out[n-1].Kind != b.Kind {
 				out[n-1].Kind = OtherBinding
 			}
+			if out[n-1].Contents != b.Contents {
+				out[n-1].Contents = Contents{} // two views of the same bytes
+			}
 			continue
 		}
 		out = append(out, b)
@@ -706,6 +719,7 @@ func (r *reflector) variable(m *Module, v variable) error {
 		if b.Name == "" {
 			b.Name = r.names[id]
 		}
+		b.Contents = r.contents(id)
 	}
 	m.Bindings = append(m.Bindings, b)
 	return nil

@@ -53,7 +53,8 @@ type BindingInfo struct {
 	Kind         BindingKind
 	Access       Access
 	Name         string
-	Count        uint32 // descriptors: 1, the length of an array, or 0 for an unsized array
+	Count        uint32   // descriptors: 1, the length of an array, or 0 for an unsized array
+	Contents     Contents // of a storage buffer
 }
 
 // SpecInfo is one scalar specialisation constant.

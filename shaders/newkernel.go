@@ -3,6 +3,7 @@ package shaders
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 )
 
 // InfoBinding is the binding of the info words, in set 0.
@@ -33,10 +34,14 @@ func NewKernel(spec KernelSpec) (*Kernel, error) {
 		return fail("want entry point %q, the module has %q", spec.Entry, names)
 	}
 	params := slices.Clone(spec.Params)
+	var contents []Contents
 	used := map[uint32]string{InfoBinding: "info"}
 	for i := range params {
 		p := &params[i]
 		if p.Kind == ScalarParam {
+			if s := p.DType.Size(); s != 4 && p.DType != AnyDType {
+				return fail("parameter %d (%s) is a scalar of type %v: want 32 bits; pass others in a tensor", i, p.Name, p.DType)
+			}
 			p.Access, p.Binding = 0, 0
 			continue
 		}
@@ -54,6 +59,15 @@ func NewKernel(spec KernelSpec) (*Kernel, error) {
 		}
 		if p.Access == 0 {
 			p.Access = b.Access
+		}
+		if p.DType == Composite {
+			if b.Contents.Form == OtherForm {
+				return fail("parameter %d (%s) takes elements of its binding's type, and binding %d holds several things or none that is known: want one array, or one struct of fixed size", i, p.Name, p.Binding)
+			}
+			if contents == nil {
+				contents = make([]Contents, len(params))
+			}
+			contents[i] = b.Contents
 		}
 		// Less than the shader may do would let the barrier planner miss a hazard.
 		if b.Access&^p.Access != 0 {
@@ -76,6 +90,6 @@ func NewKernel(spec KernelSpec) (*Kernel, error) {
 	return &Kernel{
 		Name: spec.Name, Module: m, Entry: spec.Entry, Params: params,
 		plan: spec.Plan, grid: spec.Grid, inPlace: spec.InPlace, spec: spec.Spec,
-		fixed: m.Entries[ei].LocalSize,
+		fixed: m.Entries[ei].LocalSize, contents: contents, fitting: make([]atomic.Pointer[Type], len(contents)),
 	}, nil
 }

@@ -24,9 +24,13 @@ func LoadFS(fsys fs.FS, name string) (*Module, error) {
 // in invocation i, without a planner: the shortest way to run one's own shader.
 //
 // Its tensors have one shape and are contiguous. The entry point is main, or the
-// only one there is. Without params, every storage buffer but binding 0 is a
-// tensor of any one 32-bit type, in the order of the bindings; otherwise params
-// say the names, types and order, and which scalars there are.
+// only one there is. Without params, every storage buffer but binding 0 is a tensor,
+// in the order of the bindings, whose elements are those of the shader's array: a
+// launch compares a Go struct with the shader's member by member (see TypeOf). A buffer
+// that is one struct of fixed size is a tensor of one element, whatever the shape of
+// the others; of what the module does not tell, any 32-bit type will do. Otherwise
+// params say the names, types and order, and which scalars there are; a tensor of
+// AnyDType is as without params where its elements are not of 32 bits.
 //
 // Where the shader has binding 0, it finds there, as `uint info[]`, the scalars in
 // order, the number of elements, and the number of the first element in each
@@ -61,22 +65,39 @@ func Elementwise(name string, m *Module, params ...Param) (*Kernel, error) {
 			if slices.ContainsFunc(params, func(p Param) bool { return p.Name == n }) {
 				n = fmt.Sprintf("%s%d", n, i)
 			}
-			params = append(params, Param{Name: n, Binding: b.Binding})
+			params = append(params, Param{Name: n, DType: b.Contents.dtype(), Binding: b.Binding})
 		}
 	}
+	params = slices.Clone(params)
+	whole := make([]bool, len(params))
 	tensors := 0
-	for _, p := range params {
-		switch {
-		case p.Kind == TensorParam:
+	for i := range params {
+		p := &params[i]
+		if p.Kind == ScalarParam {
+			if !info {
+				return fail("scalar %s has no way into the shader: declare the info words at binding 0", p.Name)
+			}
+			continue
+		}
+		bi := slices.IndexFunc(m.Bindings, func(b BindingInfo) bool { return b.Set == 0 && b.Binding == p.Binding })
+		if bi < 0 {
+			continue // NewKernel says so
+		}
+		c := m.Bindings[bi].Contents
+		if p.DType == AnyDType && c.Form != OtherForm && c.dtype().Size() != 4 {
+			p.DType = c.dtype()
+		}
+		if size := p.DType.Size(); size != 0 && c.Form == Elements && size != c.Stride {
+			return fail("parameter %d (%s) is a tensor of %v, and binding %d holds elements of %d bytes, %v: want %v", i, p.Name, p.DType, p.Binding, c.Stride, c.Elem, describe(c.Elem))
+		}
+		if whole[i] = c.Form == Whole && p.DType == Composite; !whole[i] {
 			tensors++
-		case !info:
-			return fail("scalar %s has no way into the shader: declare the info words at binding 0", p.Name)
 		}
 	}
 	if tensors == 0 {
-		return fail("want a tensor at least, the module has none")
+		return fail("want a tensor with an element for each invocation at least, the module has none")
 	}
-	k, err := NewKernel(KernelSpec{Name: name, Module: m, Entry: entry, Params: params, Plan: elementwisePlan(info),
+	k, err := NewKernel(KernelSpec{Name: name, Module: m, Entry: entry, Params: params, Plan: elementwisePlan(info, whole),
 		// Invocation i touches element i alone.
 		InPlace: func(int, int) bool { return true },
 	})
@@ -89,9 +110,28 @@ func Elementwise(name string, m *Module, params ...Param) (*Kernel, error) {
 	return k, nil
 }
 
-func elementwisePlan(info bool) Planner {
+// dtype is the element type of a parameter that takes what the buffer holds.
+func (c *Contents) dtype() DType {
+	switch c.Form {
+	case Elements:
+		if t := c.Elem.DType(); t.Size() == c.Stride {
+			return t
+		}
+		return Composite
+	case Whole:
+		return Composite
+	default:
+		return AnyDType
+	}
+}
+
+// elementwisePlan plans for tensors of one shape, but for those that are whole.
+func elementwisePlan(info bool, whole []bool) Planner {
 	return func(env Env, ops []Operand, p *Plan) error {
-		first := slices.IndexFunc(ops, func(o Operand) bool { return o.Kind == TensorParam })
+		first := 0
+		for ops[first].Kind != TensorParam || whole[first] {
+			first++
+		}
 		shape := &ops[first].Layout
 		w := NewInfo(p)
 		for i := range ops {
@@ -104,6 +144,13 @@ func elementwisePlan(info bool) Planner {
 		for i := range ops {
 			l := &ops[i].Layout
 			if ops[i].Kind == ScalarParam {
+				continue
+			}
+			if whole[i] {
+				if l.len() != 1 || l.Offset != 0 {
+					return &OperandError{Index: i, Problem: BadLayout, Want: "one element at an aligned beginning, as the shader's buffer is one struct", Found: l.String()}
+				}
+				w.Put(0)
 				continue
 			}
 			if !sameShape(l, shape) {

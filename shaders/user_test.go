@@ -64,7 +64,10 @@ func TestElementwiseWithoutInfo(t *testing.T) {
 	k, err := shaders.Elementwise("twice", compiled(t, plain))
 	require.NoError(t, err)
 	require.Equal(t, "twice", k.Entry)
-	require.Equal(t, []shaders.Param{{Name: "x", Access: shaders.Read, Binding: 1}, {Name: "y", Access: shaders.ReadWrite, Binding: 4}}, k.Params)
+	require.Equal(t, []shaders.Param{
+		{Name: "x", DType: shaders.Float32, Access: shaders.Read, Binding: 1},
+		{Name: "y", DType: shaders.Float32, Access: shaders.ReadWrite, Binding: 4},
+	}, k.Params)
 	var p shaders.Plan
 	l := shaders.Contiguous(100)
 	require.NoError(t, k.Plan(envOf(k, devices[0]), []shaders.Operand{f32(l), f32(l)}, &p))
@@ -83,7 +86,7 @@ func TestElementwiseRefuses(t *testing.T) {
 	}{
 		"no module":       {nil, nil, "want a module"},
 		"scalar, no info": {compiled(t, plain), []shaders.Param{scalar, tensor, {Name: "y", Binding: 4}}, "no way into the shader"},
-		"only scalars":    {compiled(t, axpy), []shaders.Param{scalar}, "a tensor at least"},
+		"only scalars":    {compiled(t, axpy), []shaders.Param{scalar}, "a tensor with an element for each invocation"},
 		"a binding over":  {compiled(t, axpy), []shaders.Param{tensor}, "belongs to no parameter"},
 		"square groups":   {shaders.MatMul.Module, nil, "in x alone"},
 	} {

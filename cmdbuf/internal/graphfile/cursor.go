@@ -98,7 +98,12 @@ func (c *cursor) enum(first, last uint8, what string) uint8 {
 
 // dtype reads the element type of something that exists, which is never any type.
 func (c *cursor) dtype(what string) shaders.DType {
-	return shaders.DType(c.enum(uint8(shaders.Float32), uint8(shaders.Uint32), "the element type of "+what))
+	return shaders.DType(c.enum(uint8(shaders.Float32), uint8(shaders.Composite), "the element type of "+what))
+}
+
+// scalar reads the type of a scalar, which has 32 bits.
+func (c *cursor) scalar(what string) shaders.DType {
+	return shaders.DType(c.enum(uint8(shaders.Float32), uint8(shaders.Uint32), "the type of "+what))
 }
 
 // end checks that nothing is left.

@@ -259,7 +259,7 @@ func readKernels(c *cursor, f *File) {
 		k.Params = make([]shaders.Param, 0, params)
 		for range params {
 			p := shaders.Param{Name: c.str("a parameter's name"), Kind: shaders.ParamKind(c.enum(uint8(shaders.TensorParam), uint8(shaders.ScalarParam), "a parameter's kind")),
-				DType:  shaders.DType(c.enum(uint8(shaders.AnyDType), uint8(shaders.Uint32), "a parameter's element type")),
+				DType:  shaders.DType(c.enum(uint8(shaders.AnyDType), uint8(shaders.Composite), "a parameter's element type")),
 				Access: shaders.Access(c.enum(0, uint8(shaders.ReadWrite), "an access")), Binding: c.u32("a binding")}
 			k.Params = append(k.Params, p)
 		}
@@ -304,14 +304,15 @@ func readLayouts(c *cursor, f *File) {
 	}
 }
 
-// placed reads a memory and a layout that stays inside it.
-func (c *cursor) placed(f *File, what string) (memory, layout int) {
+// placed reads a memory and a layout that stays inside it. How large composite elements are
+// only the program knows; they have a byte at least.
+func (c *cursor) placed(f *File, what string, dtype shaders.DType) (memory, layout int) {
 	memory, layout = c.index(len(f.Memories), "the memory of "+what), c.index(len(f.Layouts), "the layout of "+what)
 	if c.err != nil {
 		return 0, 0
 	}
 	lo, hi := f.Layouts[layout].Bounds()
-	if n := f.Memories[memory].Bytes / 4; lo <= hi && uint64(hi) >= n {
+	if n := f.Memories[memory].Bytes / uint64(max(dtype.Size(), 1)); lo <= hi && uint64(hi) >= n {
 		c.fail(4, fmt.Sprintf("a layout inside the %d elements of memory %d", n, memory), fmt.Sprintf("one of elements %d to %d", lo, hi))
 	}
 	return memory, layout
@@ -326,7 +327,7 @@ func readViews(c *cursor, f *File) {
 		if last := len(f.Views) - 1; c.err == nil && last >= 0 && v.Name <= f.Views[last].Name {
 			c.fail(c.at-at, "the views in the order of their names", fmt.Sprintf("%q after %q", v.Name, f.Views[last].Name))
 		}
-		v.Memory, v.Layout = c.placed(f, "a view")
+		v.Memory, v.Layout = c.placed(f, "a view", v.DType)
 		f.Views = append(f.Views, v)
 	}
 }
@@ -343,11 +344,11 @@ func readParams(c *cursor, f *File) {
 		}
 		names[p.Name] = true
 		p.Kind = shaders.ParamKind(c.enum(uint8(shaders.TensorParam), uint8(shaders.ScalarParam), "a parameter's kind"))
-		p.DType = c.dtype("a parameter")
 		if p.Kind == shaders.ScalarParam {
-			p.Bits = c.u32("a scalar's bits")
+			p.DType, p.Bits = c.scalar("a parameter"), c.u32("a scalar's bits")
 		} else {
-			p.Memory, p.Layout = c.placed(f, "a parameter")
+			p.DType = c.dtype("a parameter")
+			p.Memory, p.Layout = c.placed(f, "a parameter", p.DType)
 		}
 		f.Params = append(f.Params, p)
 	}
@@ -413,10 +414,10 @@ func (c *cursor) arg(f *File, p *shaders.Param) Arg {
 	kind := shaders.TensorParam
 	switch a.Kind {
 	case Scalar:
-		kind, a.DType, a.Bits = shaders.ScalarParam, c.dtype("an argument"), c.u32("a scalar's bits")
+		kind, a.DType, a.Bits = shaders.ScalarParam, c.scalar("an argument"), c.u32("a scalar's bits")
 	case Tensor:
 		a.DType = c.dtype("an argument")
-		memory, layout := c.placed(f, "an argument")
+		memory, layout := c.placed(f, "an argument", a.DType)
 		a.Memory, a.Layout = int32(memory), int32(layout)
 	case Named:
 		a.Param = int32(c.index(len(f.Params), "a parameter"))

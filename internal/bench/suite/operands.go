@@ -52,15 +52,18 @@ type sharing struct {
 	n    int
 }
 
+// element is what the operands consist of.
+type element interface{ float32 | int32 | uint32 }
+
 // both is a tensor and its numbers.
-type both[T cmdbuf.Element] struct {
+type both[T element] struct {
 	device *cmdbuf.Tensor[T]
 	host   []T
 }
 
 // common is tensor for an operand that other cases may use as well: the elements of a
 // device are many times those of a case, and there are cases by the dozen.
-func common[T cmdbuf.Element](b *operands, f func(i int) T, n int) (*cmdbuf.Tensor[T], []T) {
+func common[T element](b *operands, f func(i int) T, n int) (*cmdbuf.Tensor[T], []T) {
 	key := sharing{reflect.ValueOf(f).Pointer(), reflect.TypeFor[T](), n}
 	if x, ok := b.shared[key].(both[T]); ok {
 		return x.device, x.host
@@ -82,7 +85,7 @@ func (b *operands) close() error {
 }
 
 // tensor uploads what f gives, and returns the tensor and the numbers.
-func tensor[T cmdbuf.Element](b *operands, f func(i int) T, shape ...int) (*cmdbuf.Tensor[T], []T) {
+func tensor[T element](b *operands, f func(i int) T, shape ...int) (*cmdbuf.Tensor[T], []T) {
 	n := 1
 	for _, e := range shape {
 		n *= e
@@ -112,7 +115,7 @@ func (b *operands) add(k *shaders.Kernel, bytes, operations int, plain func(), a
 // gives says that a tensor of the case must hold what plain Go left in host, to a part
 // of the larger of 1 and the number. The kernels' own bounds are tested elsewhere; this
 // finds a kernel that did something else.
-func gives[T cmdbuf.Element](c *kernelCase, t *cmdbuf.Tensor[T], host []T, tolerance float64) {
+func gives[T element](c *kernelCase, t *cmdbuf.Tensor[T], host []T, tolerance float64) {
 	c.outputs = append(c.outputs, func(ctx context.Context) error {
 		found, err := t.Read(ctx)
 		if err != nil {
@@ -134,7 +137,7 @@ func wave(i int) float32 { return float32(i*37%1009)/252 - 2 }
 // positive is wave above 0.
 func positive(i int) float32 { return float32(i*37%1009)/252 + 0.25 }
 
-func zero[T cmdbuf.Element](int) T { return 0 }
+func zero[T element](int) T { return 0 }
 
 func small(i int) int32 { return int32(i*11%7 - 3) }
 
@@ -142,14 +145,14 @@ func whole(i int) int32 { return int32(i*37%1009 - 500) }
 
 // map1 is an element-wise kernel of one operand.
 // The output is that of all cases of its type and length; zero fills nothing else.
-func map1[A, R cmdbuf.Element](b *operands, k *shaders.Kernel, n int, from func(int) A, tolerance float64, plain func(out []R, x []A)) {
+func map1[A, R element](b *operands, k *shaders.Kernel, n int, from func(int) A, tolerance float64, plain func(out []R, x []A)) {
 	x, hx := common(b, from, n)
 	out, ho := common(b, zero[R], n)
 	gives(b.add(k, 8*n, n, func() { plain(ho, hx) }, x, out), out, ho, tolerance)
 }
 
 // map2 is one of two.
-func map2[A, R cmdbuf.Element](b *operands, k *shaders.Kernel, n int, from, second func(int) A, tolerance float64, plain func(out []R, x, y []A)) {
+func map2[A, R element](b *operands, k *shaders.Kernel, n int, from, second func(int) A, tolerance float64, plain func(out []R, x, y []A)) {
 	x, hx := common(b, from, n)
 	y, hy := common(b, second, n)
 	out, ho := common(b, zero[R], n)
@@ -157,7 +160,7 @@ func map2[A, R cmdbuf.Element](b *operands, k *shaders.Kernel, n int, from, seco
 }
 
 // each1 and each2 apply a function that costs much more than its call.
-func each1[A, R cmdbuf.Element](f func(A) R) func(out []R, x []A) {
+func each1[A, R element](f func(A) R) func(out []R, x []A) {
 	return func(out []R, x []A) {
 		for i, v := range x {
 			out[i] = f(v)
@@ -165,7 +168,7 @@ func each1[A, R cmdbuf.Element](f func(A) R) func(out []R, x []A) {
 	}
 }
 
-func each2[A, R cmdbuf.Element](f func(a, b A) R) func(out []R, x, y []A) {
+func each2[A, R element](f func(a, b A) R) func(out []R, x, y []A) {
 	return func(out []R, x, y []A) {
 		for i, v := range x {
 			out[i] = f(v, y[i])
