@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"path"
 	"slices"
+	"strings"
 )
 
 // LoadFS is Load of a file, for instance of an embed.FS.
@@ -18,6 +20,26 @@ func LoadFS(fsys fs.FS, name string) (*Module, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return m, nil
+}
+
+// LoadKernel makes a kernel of SPIR-V as Elementwise does.
+func LoadKernel(name string, code []byte, params ...Param) (*Kernel, error) {
+	m, err := Load(code)
+	if err != nil {
+		return nil, fmt.Errorf("shaders: kernel %q: %w", name, err)
+	}
+	return Elementwise(name, m, params...)
+}
+
+// LoadKernelFS is LoadKernel of a file, for instance of an embed.FS. The kernel is named
+// for the file, without folder and extension.
+func LoadKernelFS(fsys fs.FS, file string, params ...Param) (*Kernel, error) {
+	m, err := LoadFS(fsys, file)
+	if err != nil {
+		return nil, err
+	}
+	base := path.Base(file)
+	return Elementwise(strings.TrimSuffix(base, path.Ext(base)), m, params...)
 }
 
 // Elementwise makes a kernel of a shader that works on element i of every tensor

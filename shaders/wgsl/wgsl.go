@@ -2,8 +2,8 @@
 // process: no compiler has to be installed. It is apart from package shaders so
 // that only programs that use it carry a compiler, github.com/gogpu/naga.
 //
-//	m, err := wgsl.Compile(source)
-//	double, err := shaders.Elementwise("double", m)
+//	double, err := wgsl.Kernel("double", source)
+//	err = stream.Launch(double, x, y)
 //
 // @group(0) only; @binding(0) is the info, `var<storage, read> info: array<u32>`,
 // where the shader wants it; tensors are storage variables, `read` where that is
@@ -78,6 +78,15 @@ func Compile(source string) (m *shaders.Module, err error) {
 		}
 	}
 	return m, nil
+}
+
+// Kernel makes a kernel of WGSL, as shaders.Elementwise does of a module.
+func Kernel(name, source string, params ...shaders.Param) (*shaders.Kernel, error) {
+	m, err := Compile(source)
+	if err != nil {
+		return nil, err
+	}
+	return shaders.Elementwise(name, m, params...)
 }
 
 func invalidUTF8(s string) int {
