@@ -26,6 +26,8 @@ type Options struct {
 	// Validation runs the Khronos validation layer beneath the library; its findings
 	// come out of Device.Messages and go to Logger.
 	Validation Validation
+	// Prints says what becomes of what shaders print.
+	Prints ShaderPrints
 	// PipelineCache is a folder in which compiled shaders are kept from one process to the
 	// next, one file for each device and driver. Empty: they are not kept. A file that is
 	// damaged or of another driver is ignored, which the Logger is told.
@@ -76,7 +78,7 @@ func Open(o Options) (*Device, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	in, err := newInstance(o.Validation, logger)
+	in, err := newInstance(o.Validation, o.Prints, logger)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +114,13 @@ func open(in *instance, o Options, logger *slog.Logger) (*Device, error) {
 	}
 	if info.Features.MemoryBudget {
 		extensions = append(extensions, memoryBudget)
+	}
+	if o.Prints != PrintsIgnored {
+		listed := slices.Contains(info.extensions, nonSemanticInfo)
+		if listed {
+			extensions = append(extensions, nonSemanticInfo)
+		}
+		info.warnUnprintable(logger, listed)
 	}
 	if o.PipelineCache != "" && info.Features.CreationFeedback {
 		extensions = append(extensions, creationFeedback)

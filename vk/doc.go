@@ -22,7 +22,8 @@
 //	     → Commands → Submit → Timeline.Wait → Close of each → Device.Close
 //
 // Options.Untrusted confines shaders of others when the device is opened; Device.Robustness
-// says to what. Package cmdbuf does the rest.
+// says to what. Package cmdbuf does the rest. Options.Prints brings what shaders print to
+// the log.
 //
 // # Concurrency
 //

@@ -157,7 +157,7 @@ func Fold(list []DeviceInfo, models ...uint32) []DeviceInfo {
 
 // CountPhysical is how many devices the drivers list, the same one twice perhaps.
 func CountPhysical() (int, error) {
-	in, err := newInstance(ValidationOff, nil)
+	in, err := newInstance(ValidationOff, PrintsIgnored, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -165,3 +165,6 @@ func CountPhysical() (int, error) {
 	list, _ := in.c.Physicals()
 	return len(list), nil
 }
+
+// ParsePrint finds what a shader printed in a message of the layer.
+var ParsePrint = parsePrint

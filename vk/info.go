@@ -277,7 +277,7 @@ func fold(list []DeviceInfo) []DeviceInfo {
 // Devices lists the physical devices in the driver's order, those the library refuses
 // included.
 func Devices() ([]DeviceInfo, error) {
-	in, err := newInstance(ValidationOff, nil)
+	in, err := newInstance(ValidationOff, PrintsIgnored, nil)
 	if err != nil {
 		return nil, err
 	}

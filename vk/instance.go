@@ -35,21 +35,28 @@ const (
 	memoryBudget       = "VK_EXT_memory_budget"
 	creationFeedback   = "VK_EXT_pipeline_creation_feedback"
 	robustness2        = "VK_EXT_robustness2"
+	nonSemanticInfo    = "VK_KHR_shader_non_semantic_info"
 )
 
-// baseline is the oldest Vulkan version the library runs on.
-var baseline = vulkan.MakeVersion(1, 2, 0)
+// baseline is the oldest Vulkan version the library runs on, and printing the oldest in
+// which every driver takes shaders that print.
+var (
+	baseline = vulkan.MakeVersion(1, 2, 0)
+	printing = vulkan.MakeVersion(1, 3, 0)
+)
 
 // instance is a VkInstance and the messages that arrived from beneath it.
 type instance struct {
 	c      *abi.Instance
 	logger *slog.Logger
+	prints ShaderPrints
 
 	mu       sync.Mutex
 	messages []Message
+	printed  []Print
 }
 
-func newInstance(v Validation, logger *slog.Logger) (*instance, error) {
+func newInstance(v Validation, prints ShaderPrints, logger *slog.Logger) (*instance, error) {
 	loader, err := openLoader()
 	if err != nil {
 		return nil, err
@@ -62,6 +69,9 @@ func newInstance(v Validation, logger *slog.Logger) (*instance, error) {
 	spec := abi.InstanceSpec{APIVersion: version}
 	if version >= vulkan.MakeVersion(1, 1, 0) {
 		spec.APIVersion = baseline
+		if prints != PrintsIgnored {
+			spec.APIVersion = max(baseline, min(version, printing))
+		}
 	}
 	extensions, r := loader.Extensions("")
 	if r < 0 {
@@ -72,13 +82,13 @@ func newInstance(v Validation, logger *slog.Logger) (*instance, error) {
 		spec.Portability = true
 		spec.Extensions = append(spec.Extensions, portability)
 	}
-	if v != ValidationOff {
+	if v != ValidationOff || prints != PrintsIgnored {
 		layers, r := loader.Layers()
 		if r < 0 {
 			return nil, &Error{Call: "vkEnumerateInstanceLayerProperties", Result: r}
 		}
 		if !slices.Contains(layers, validationLayer) {
-			return nil, fmt.Errorf("vk: %w: want %s, found %q; install it (Debian and Ubuntu: vulkan-validationlayers) or point VK_LAYER_PATH at its manifest", ErrNoValidation, validationLayer, layers)
+			return nil, fmt.Errorf("vk: %w: want %s, found %q, for %s; install it (Debian and Ubuntu: vulkan-validationlayers) or point VK_LAYER_PATH at its manifest", ErrNoValidation, validationLayer, layers, wanted(v))
 		}
 		of, r := loader.Extensions(validationLayer)
 		if r < 0 {
@@ -87,9 +97,16 @@ func newInstance(v Validation, logger *slog.Logger) (*instance, error) {
 		spec.Layers = []string{validationLayer}
 		spec.LayerSettings = slices.Contains(of, layerSettings)
 		spec.ValidationFeatures = slices.Contains(of, validationFeatures)
-		spec.Validation = abi.ValidateCore
-		if v == ValidationSync {
+		switch v {
+		case ValidationCore:
+			spec.Validation = abi.ValidateCore
+		case ValidationSync:
 			spec.Validation = abi.ValidateSync
+		}
+		spec.Prints = prints != PrintsIgnored
+		if spec.Prints && !spec.LayerSettings && !spec.ValidationFeatures {
+			return nil, fmt.Errorf("vk: %w: the layer %s can be told neither by %s nor by %s to collect what shaders print; install a later one",
+				ErrUnsupported, validationLayer, layerSettings, validationFeatures)
 		}
 		spec.Messages = slices.Contains(of, debugUtils) || slices.Contains(extensions, debugUtils)
 		if !spec.Messages {
@@ -108,7 +125,7 @@ func newInstance(v Validation, logger *slog.Logger) (*instance, error) {
 		}
 		return nil, e
 	}
-	in := &instance{c: c, logger: logger}
+	in := &instance{c: c, logger: logger, prints: prints}
 	if err := fillTable(handle[vulkan.Instance](c.Handle())); err != nil {
 		in.close()
 		return nil, err
@@ -157,6 +174,7 @@ func (in *instance) drain() {
 		return
 	}
 	raw, dropped := in.c.TakeMessages()
+	raw = in.takePrints(raw)
 	list := make([]Message, len(raw))
 	for i, r := range raw {
 		m := Message{ID: r.Name, Text: r.Text, Validation: r.Types&abi.TypeValidation != 0}

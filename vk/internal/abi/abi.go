@@ -192,6 +192,7 @@ type InstanceSpec struct {
 	Portability        bool // also list devices that are not fully conformant
 	LayerSettings      bool // the validation layer takes VK_EXT_layer_settings
 	ValidationFeatures bool // the validation layer takes VK_EXT_validation_features
+	Prints             bool // the layer collects what shaders print
 	Layers, Extensions []string
 }
 
@@ -212,7 +213,7 @@ func flag(b bool) C.uint32_t {
 func (l *Loader) NewInstance(s InstanceSpec) (*Instance, int32) {
 	spec := C.vc_instance_spec{
 		api_version: C.uint32_t(s.APIVersion), validation: C.uint32_t(s.Validation), messages: flag(s.Messages),
-		portability: flag(s.Portability), layer_settings: flag(s.LayerSettings), validation_features: flag(s.ValidationFeatures),
+		portability: flag(s.Portability), layer_settings: flag(s.LayerSettings), validation_features: flag(s.ValidationFeatures), prints: flag(s.Prints),
 	}
 	layers, extensions := flat(s.Layers), flat(s.Extensions)
 	var out *C.vc_instance

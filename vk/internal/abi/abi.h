@@ -26,6 +26,7 @@ typedef struct {
     uint32_t portability;     // 1: list devices that are not fully conformant (MoltenVK)
     uint32_t layer_settings;  // 1: the validation layer takes VK_EXT_layer_settings
     uint32_t validation_features; // 1: the validation layer takes VK_EXT_validation_features
+    uint32_t prints;          // 1: the validation layer collects what shaders print
 } vc_instance_spec;
 
 // Names are written NUL separated into out; the result is the VkResult, *count the number.
@@ -42,9 +43,14 @@ void *vc_instance_handle(const vc_instance *in);
 
 // The messenger runs inside driver calls, on any thread, where calling Go is forbidden.
 // It copies each message into a ring guarded by a lock; Go drains the ring afterwards.
-enum { VC_MESSAGE_TEXT = 3072, VC_MESSAGE_NAME = 128, VC_RING = 64 };
+enum { VC_MESSAGE_TEXT = 3072, VC_MESSAGE_NAME = 128, VC_RING = 64, VC_PRINT_RING = 2048 };
 
-typedef struct { uint32_t severity, types; int32_t id; char name[VC_MESSAGE_NAME]; char text[VC_MESSAGE_TEXT]; } vc_message;
+// object is the name of the first pipeline or shader module that the message is about.
+typedef struct {
+    uint32_t severity, types;
+    int32_t id;
+    char name[VC_MESSAGE_NAME], object[VC_MESSAGE_NAME], text[VC_MESSAGE_TEXT];
+} vc_message;
 
 // Number of messages waiting; the address may be read atomically without a call.
 uint32_t *vc_messages_pending(vc_instance *in);

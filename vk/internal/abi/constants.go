@@ -25,6 +25,7 @@ const MaxUpdate = C.VC_MAX_UPDATE
 
 // Bits of Message.Severity and Message.Types.
 const (
+	SeverityInfo    uint32 = C.VC_DEBUG_SEVERITY_INFO
 	SeverityWarning uint32 = C.VC_DEBUG_SEVERITY_WARNING
 	SeverityError   uint32 = C.VC_DEBUG_SEVERITY_ERROR
 	TypeValidation  uint32 = C.VC_DEBUG_TYPE_VALIDATION

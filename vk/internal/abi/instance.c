@@ -27,8 +27,8 @@ struct vc_instance {
     VcHandle messenger;
 
     vc_lock lock; // guards the ring
-    uint32_t pending, head, dropped;
-    vc_message ring[VC_RING];
+    uint32_t pending, head, dropped, slots;
+    vc_message *ring;
 
     VcResult(VC_CALL *EnumeratePhysicalDevices)(VcObject, uint32_t *, VcObject *);
     VcResult(VC_CALL *EnumerateDeviceExtensionProperties)(VcObject, const char *, uint32_t *, VcExtensionProperties *);
@@ -118,16 +118,24 @@ static void copy_text(char *out, size_t size, const char *text) {
 
 static VcBool VC_CALL on_message(uint32_t severity, uint32_t types, const VcDebugUtilsMessengerCallbackData *data, void *user) {
     vc_instance *in = user;
+    // Of what is no warning, only what shaders print is worth the room.
+    if (severity < VC_DEBUG_SEVERITY_WARNING && !(data->pMessageIdName && strstr(data->pMessageIdName, "DEBUG-PRINTF"))) return 0;
+    const char *object = NULL;
+    for (uint32_t i = 0; i < data->objectCount && !object; i++) {
+        const int32_t type = data->pObjects[i].objectType;
+        if (type == VC_OBJECT_TYPE_PIPELINE || type == VC_OBJECT_TYPE_SHADER_MODULE) object = data->pObjects[i].pObjectName;
+    }
     LOCK(&in->lock);
     uint32_t pending = __atomic_load_n(&in->pending, __ATOMIC_RELAXED);
-    if (pending == VC_RING) {
+    if (pending == in->slots) {
         in->dropped++;
     } else {
-        vc_message *m = &in->ring[(in->head + pending) % VC_RING];
+        vc_message *m = &in->ring[(in->head + pending) % in->slots];
         m->severity = severity;
         m->types = types;
         m->id = data->messageIdNumber;
         copy_text(m->name, sizeof m->name, data->pMessageIdName);
+        copy_text(m->object, sizeof m->object, object);
         copy_text(m->text, sizeof m->text, data->pMessage);
         __atomic_store_n(&in->pending, pending + 1, __ATOMIC_RELEASE);
     }
@@ -142,7 +150,7 @@ uint32_t vc_messages_take(vc_instance *in, vc_message *out, uint32_t n, uint32_t
     uint32_t pending = __atomic_load_n(&in->pending, __ATOMIC_RELAXED), taken = 0;
     for (; taken < n && taken < pending; taken++) {
         out[taken] = in->ring[in->head];
-        in->head = (in->head + 1) % VC_RING;
+        in->head = (in->head + 1) % in->slots;
     }
     __atomic_store_n(&in->pending, pending - taken, __ATOMIC_RELEASE);
     *dropped = in->dropped;
@@ -177,6 +185,8 @@ VcResult vc_instance_new(void *get, const vc_instance_spec *spec, const char *la
     vc_instance *in = calloc(1, sizeof *in);
     const char **names = calloc((size_t)layer_count + extension_count + 1, sizeof *names);
     if (!in || !names) goto fail_memory;
+    in->slots = spec->prints ? VC_PRINT_RING : VC_RING;
+    if (spec->messages && !(in->ring = calloc(in->slots, sizeof *in->ring))) goto fail_memory;
     in->get = (get_instance_proc)get;
     LOCK_INIT(&in->lock);
     split_names(layers, names, layer_count);
@@ -185,33 +195,49 @@ VcResult vc_instance_new(void *get, const vc_instance_spec *spec, const char *la
     const void *chain = NULL;
     VcDebugUtilsMessengerCreateInfo messenger = {
         .sType = VC_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
-        .messageSeverity = VC_DEBUG_SEVERITY_WARNING | VC_DEBUG_SEVERITY_ERROR,
+        .messageSeverity = (spec->prints ? VC_DEBUG_SEVERITY_INFO : 0) | VC_DEBUG_SEVERITY_WARNING | VC_DEBUG_SEVERITY_ERROR,
         .messageType = VC_DEBUG_TYPE_GENERAL | VC_DEBUG_TYPE_VALIDATION | VC_DEBUG_TYPE_PERFORMANCE,
         .pfnUserCallback = on_message,
         .pUserData = in,
     };
     if (spec->messages) chain = &messenger; // also covers the creation and the destruction of the instance
 
-    const uint32_t sync = VC_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+    const int sync = spec->validation == VC_VALIDATE_SYNC;
+    uint32_t enabled[2], enabled_count = 0;
+    if (sync) enabled[enabled_count++] = VC_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+    if (spec->prints) enabled[enabled_count++] = VC_VALIDATION_FEATURE_ENABLE_DEBUG_PRINTF_EXT;
     VcValidationFeatures features = {
-        .sType = VC_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT, .enabledValidationFeatureCount = 1, .pEnabledValidationFeatures = &sync};
+        .sType = VC_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT, .enabledValidationFeatureCount = enabled_count, .pEnabledValidationFeatures = enabled};
     // Two generations of one switch. Layers that know layer settings take the storage-buffer heuristic
     // with it, without which no hazard between storage buffers is reported, and lift the limit of ten
     // messages of one kind. The extension of the settings must not be enabled: loaders that do not know
     // it refuse the instance, and the layer reads the structure all the same.
     const VcBool yes = 1, no = 0;
+    // For all that one submission prints. The layer's own choice of 1 KiB holds some 25 lines.
+    const uint32_t print_bytes = 256 << 10;
     static const char layer[] = "VK_LAYER_KHRONOS_validation";
-    const VcLayerSetting settings[] = {
-        {layer, "validate_sync", VC_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &yes},
-        {layer, "syncval_shader_accesses_heuristic", VC_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &yes},
-        {layer, "enable_message_limit", VC_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &no},
-    };
+    VcLayerSetting settings[8];
+    uint32_t setting_count = 0;
+#define SETTING(kind, name, value) settings[setting_count++] = (VcLayerSetting){layer, name, VC_LAYER_SETTING_TYPE_##kind##_EXT, 1, value}
+    SETTING(BOOL32, "enable_message_limit", &no);
+    if (sync) {
+        SETTING(BOOL32, "validate_sync", &yes);
+        SETTING(BOOL32, "syncval_shader_accesses_heuristic", &yes);
+    }
+    if (spec->prints) {
+        SETTING(BOOL32, "printf_enable", &yes);
+        SETTING(BOOL32, "printf_to_stdout", &no);
+        SETTING(BOOL32, "printf_verbose", &yes); // with the invocation
+        SETTING(UINT32, "printf_buffer_size", &print_bytes);
+        if (spec->validation == VC_VALIDATE_OFF) SETTING(BOOL32, "printf_only_preset", &yes);
+    }
+#undef SETTING
     VcLayerSettingsCreateInfo layer_settings = {
-        .sType = VC_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT, .settingCount = sizeof settings / sizeof *settings, .pSettings = settings};
-    if (spec->validation == VC_VALIDATE_SYNC && spec->layer_settings) {
+        .sType = VC_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT, .settingCount = setting_count, .pSettings = settings};
+    if (enabled_count && spec->layer_settings) {
         layer_settings.pNext = chain;
         chain = &layer_settings;
-    } else if (spec->validation == VC_VALIDATE_SYNC && spec->validation_features) {
+    } else if (enabled_count && spec->validation_features) {
         features.pNext = chain;
         chain = &features;
     }
@@ -251,6 +277,7 @@ fail:
     return r;
 fail_memory:
     free(names);
+    if (in) free(in->ring);
     free(in);
     return r;
 }
@@ -263,6 +290,7 @@ void vc_instance_free(vc_instance *in) {
         if (destroy) destroy(in->handle, NULL);
     }
     LOCK_FREE(&in->lock);
+    free(in->ring);
     free(in);
 }
 

@@ -13,6 +13,7 @@ type Message struct {
 	Severity, Types uint32 // VkDebugUtilsMessage… bits
 	ID              int32
 	Name, Text      string
+	Object          string // name of the pipeline or shader module it is about
 }
 
 func chars(p *C.char, n int) string {
@@ -37,6 +38,7 @@ func (in *Instance) TakeMessages() (list []Message, dropped int) {
 			list = append(list, Message{
 				Severity: uint32(m.severity), Types: uint32(m.types), ID: int32(m.id),
 				Name: chars(&m.name[0], len(m.name)), Text: chars(&m.text[0], len(m.text)),
+				Object: chars(&m.object[0], len(m.object)),
 			})
 		}
 		if int(n) < len(buf) {
