@@ -16,7 +16,10 @@ func kernelsWorkload() workload {
 				return err
 			})
 			out.explain("kernels: roof is the time that probes of the same run allow for the kernel's bytes (read plus written) or operations\n" +
-				"(an exp counts as one), whichever is longer; go is the same in plain Go on one core.")
+				"(an exp counts as one), whichever is longer; the bytes of kernels that write next to nothing are those of roof/read, of others\n" +
+				"those of roof/memory. A matrix product's roof is the smaller of what multiply-adds allow and what the loads of four elements\n" +
+				"allow that its tile needs; matmul/N/tile=RxC is a sweep of tiles, R by C results of an invocation. go is the same in plain\n" +
+				"Go on one core.")
 			return out, err
 		},
 		record: suite.RecordKernels,

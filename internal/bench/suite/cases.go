@@ -237,7 +237,7 @@ func (b *operands) reductions(n int) {
 	fold := func(k *shaders.Kernel, tolerance float64, f func(row []float32) float32) {
 		x, hx := tensor(b, wave, rows, rowLen)
 		out, ho := tensor(b, zero[float32], rows, 1)
-		gives(b.add(k, 4*n+4*rows, n, func() {
+		gives(b.reader(k, 4*n+4*rows, n, func() {
 			for r := range ho {
 				ho[r] = f(hx[r*rowLen : (r+1)*rowLen])
 			}
@@ -249,7 +249,7 @@ func (b *operands) reductions(n int) {
 	fold(shaders.Min, 0, plainMin)
 	x, hx := tensor(b, wave, rows, rowLen)
 	at, ha := tensor(b, zero[int32], rows, 1)
-	gives(b.add(shaders.ArgMax, 4*n+4*rows, n, func() {
+	gives(b.reader(shaders.ArgMax, 4*n+4*rows, n, func() {
 		for r := range ha {
 			best := 0
 			row := hx[r*rowLen : (r+1)*rowLen]
@@ -266,7 +266,7 @@ func (b *operands) reductions(n int) {
 	parts := func(k, whole *shaders.Kernel, tolerance float64, f func([]float32) float32) {
 		x, hx := tensor(b, wave, n)
 		out, ho := tensor(b, zero[float32], 64)
-		c := b.add(k, 4*n, n, func() { ho[0] = f(hx) }, x, out)
+		c := b.reader(k, 4*n, n, func() { ho[0] = f(hx) }, x, out)
 		total, _ := tensor(b, zero[float32], 1)
 		c.outputs = append(c.outputs, func(context.Context) error { return b.s.Launch(whole, out, total) })
 		gives(c, total, ho[:1], tolerance)
@@ -327,7 +327,7 @@ func (b *operands) rows(n int) {
 
 	labels, hl := tensor(b, func(i int) int32 { return int32(i * 7 % rowLen) }, rows)
 	loss, ho := tensor(b, zero[float32], rows)
-	gives(b.add(shaders.CrossEntropy, 4*n+8*rows, 3*n, func() {
+	gives(b.reader(shaders.CrossEntropy, 4*n+8*rows, 3*n, func() {
 		for r := range rows {
 			line := row(hx, r)
 			m := plainMax(line)
@@ -423,12 +423,12 @@ func (b *operands) products(size kernelSizes) {
 		}
 		return s
 	}
-	gives(b.add(shaders.MatVec, 4*(rows*columns+rows+columns), 2*rows*columns, func() {
+	gives(b.reader(shaders.MatVec, 4*(rows*columns+rows+columns), 2*rows*columns, func() {
 		for r := range rows {
 			hp[r] = product(r)
 		}
 	}, a, v, p), p, hp, 1e-2)
-	gives(b.add(shaders.MatVecAdd, 4*(rows*columns+2*rows+columns), 2*rows*columns+rows, func() {
+	gives(b.reader(shaders.MatVecAdd, 4*(rows*columns+2*rows+columns), 2*rows*columns+rows, func() {
 		for r := range rows {
 			hq[r] = product(r) + hc[r]
 		}
@@ -505,7 +505,7 @@ func (b *operands) attention(n int) {
 	position, _ := tensor(b, func(int) int32 { return int32(length - 1) }, 1)
 	out, ho := tensor(b, zero[float32], 1, heads, size)
 	scores := make([]float32, length)
-	gives(b.add(shaders.Attention, 4*(2*length*groups*size+2*heads*size), 4*length*heads*size, func() {
+	gives(b.reader(shaders.Attention, 4*(2*length*groups*size+2*heads*size), 4*length*heads*size, func() {
 		for h := range heads {
 			g := h * groups / heads
 			query, to := hq[h*size:(h+1)*size], ho[h*size:(h+1)*size]

@@ -10,6 +10,7 @@ import (
 	"vkcompute/cmdbuf"
 	"vkcompute/internal/bench"
 	"vkcompute/internal/bench/suite/probes/variant"
+	"vkcompute/shaders"
 	"vkcompute/vk"
 )
 
@@ -41,12 +42,14 @@ func Kernels(ctx context.Context, d *vk.Device, o Options) (list []bench.Result,
 type kernelSizes struct {
 	elements int // of an element-wise kernel, a power of two
 	matrix   int // rows and columns of a matrix product
+	// products are the rows and columns of those that are measured tile by tile.
+	products []int
 }
 
 func (o *Options) kernelSizes(d *vk.Device) kernelSizes {
-	size := kernelSizes{1 << 22, 1024}
+	size := kernelSizes{1 << 22, 1024, []int{512, 1024}}
 	if o.small(d) {
-		size = kernelSizes{1 << 17, 128}
+		size.elements, size.matrix = 1<<17, 128
 	}
 	// Where a binding may not be that large, the figures of smaller ones still stand
 	// beside the roof of their own size.
@@ -57,6 +60,7 @@ func (o *Options) kernelSizes(d *vk.Device) kernelSizes {
 	for uint64(size.matrix*size.matrix) > most {
 		size.matrix /= 2
 	}
+	size.products = slices.DeleteFunc(size.products, func(n int) bool { return uint64(n*n) > most })
 	return size
 }
 
@@ -107,16 +111,23 @@ func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes)
 	if err != nil {
 		return nil, err
 	}
-	bandwidth, operations := 0.0, 0.0 // a nanosecond
-	for i, p := range memory {
-		bandwidth = max(bandwidth, bench.Median(rates(p.amount, samples[len(cases)+i])))
-	}
+	operations := 0.0 // a nanosecond
 	for i, p := range arithmetic {
 		operations = max(operations, bench.Median(rates(p.amount, samples[len(cases)+len(memory)+i])))
 	}
+	read := bench.Median(rates(memory[0].amount, samples[len(cases)]))
+	copied := bench.Median(rates(memory[1].amount, samples[len(cases)+1]))
+	product := ceiling{operations: operations, loads: read / 16}
 	for i, c := range cases {
 		r := bench.NewResult(kernelsName, c.kernel.Name, "wall", "ns/launch", samples[i], 1)
-		byMemory, byArithmetic := c.bytes/bandwidth, c.operations/operations
+		bandwidth, most := copied, operations
+		if c.reads {
+			bandwidth = read
+		}
+		if c.kernel == shaders.MatMul {
+			most = product.with(s, s.Tuning())
+		}
+		byMemory, byArithmetic := c.bytes/bandwidth, c.operations/most
 		roof, bound := byMemory, "memory"
 		if byArithmetic > byMemory {
 			roof, bound = byArithmetic, "arithmetic"
@@ -130,10 +141,24 @@ func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes)
 			list = append(list, bench.NewFigure(kernelsName, c.kernel.Name, "arithmetic", "GFLOP/s", rates(c.operations, samples[i])))
 		}
 	}
-	roof := bench.NewFigure(kernelsName, "roof/memory", "bandwidth", "GB/s", []float64{bandwidth})
-	roof.Note = "the better of reading and copying " + sizeName(3*4*size.elements)
-	top := bench.NewFigure(kernelsName, "roof/arithmetic", "arithmetic", "GFLOP/s", []float64{operations})
-	return append(list, roof, top), nil
+	products, err := matmuls(ctx, s, o, size.products, product)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, products...)
+	for _, roof := range []struct {
+		name, what, metric, unit string
+		value                    float64
+	}{
+		{"roof/read", "reading " + sizeName(3*4*size.elements) + ", of kernels that write next to nothing", "bandwidth", "GB/s", read},
+		{"roof/memory", "copying " + sizeName(3*4*size.elements) + ", read plus written", "bandwidth", "GB/s", copied},
+		{"roof/arithmetic", "fused multiply-adds alone; a matrix product is bounded by its loads as well", "arithmetic", "GFLOP/s", operations},
+	} {
+		r := bench.NewFigure(kernelsName, roof.name, roof.metric, roof.unit, []float64{roof.value})
+		r.Note = roof.what
+		list = append(list, r)
+	}
+	return list, nil
 }
 
 // RecordKernels records a launch of each kernel.

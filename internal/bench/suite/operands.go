@@ -16,6 +16,7 @@ import (
 type kernelCase struct {
 	kernel            *shaders.Kernel
 	bytes, operations float64
+	reads             bool // and writes next to nothing
 	args              []cmdbuf.Arg
 	plain             func()
 	outputs           []func(context.Context) error // compare a tensor with plain Go's
@@ -110,6 +111,13 @@ func tensor[T element](b *operands, f func(i int) T, shape ...int) (*cmdbuf.Tens
 func (b *operands) add(k *shaders.Kernel, bytes, operations int, plain func(), args ...cmdbuf.Arg) *kernelCase {
 	b.list = append(b.list, kernelCase{kernel: k, bytes: float64(bytes), operations: float64(operations), args: args, plain: plain})
 	return &b.list[len(b.list)-1]
+}
+
+// reader is add for a kernel whose roof is that of reading.
+func (b *operands) reader(k *shaders.Kernel, bytes, operations int, plain func(), args ...cmdbuf.Arg) *kernelCase {
+	c := b.add(k, bytes, operations, plain, args...)
+	c.reads = true
+	return c
 }
 
 // gives says that a tensor of the case must hold what plain Go left in host, to a part

@@ -146,7 +146,7 @@ func TestKernels(t *testing.T) {
 	d := vktest.Open(t)
 	var list []bench.Result
 	err := stream(d, cmdbuf.Options{}, func(s *cmdbuf.Stream) (err error) {
-		list, err = kernels(ctx, s, short(), kernelSizes{1 << 12, 32})
+		list, err = kernels(ctx, s, short(), kernelSizes{1 << 12, 32, []int{32}})
 		return err
 	})
 	r := check(t, list, err)
@@ -154,9 +154,11 @@ func TestKernels(t *testing.T) {
 		if x.Metric == "wall" {
 			require.Positive(t, x.Reference["roof"], x.Case)
 			require.Positive(t, x.Reference["go"], x.Case)
-			require.Regexp(t, "^[0-9]+ % of what (memory|arithmetic) allows$", x.Note)
+			require.Regexp(t, "^[0-9]+ % of what ((memory|arithmetic) allows$|arithmetic and loads allow; tile [0-9]+x[0-9]+ at [0-9]+ % of the best, [0-9]+x[0-9]+$)", x.Note)
 		}
 	}
+	require.NotNil(t, r.Find("kernels", "matmul/32", "wall"))
+	require.NotNil(t, r.Find("kernels", "matmul/32/tile=8x8", "arithmetic"))
 	// Each kernel that package shaders declares is measured, but the one that does nothing.
 	sources, err := filepath.Glob("../../../shaders/*.go")
 	require.NoError(t, err)
