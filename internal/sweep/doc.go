@@ -10,9 +10,10 @@
 //
 // # What must hold
 //
-// The error comes back, with the function and its result in it, or the library has found a way around; what was made is
-// destroyed, nothing twice; nothing hangs; the device goes on working unless it is lost; if it is, every later
-// call says so at once, and another device can be opened.
+// The error comes back, with the function and its result in it, except from the few calls
+// that the library can do without, which the test lists; what was made is destroyed, nothing
+// twice; nothing hangs; the device goes on working unless it is lost; if it is, every later
+// call says so at once, without asking the driver, and another device can be opened.
 //
 // [Run] is the main path. It is safe for use from several goroutines on several devices.
 package sweep

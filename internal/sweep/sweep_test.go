@@ -18,8 +18,39 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// limit is how long one pass may take, waits included; it takes milliseconds.
-const limit = 2 * time.Minute
+// bounded ends shortly before the test itself would be ended for taking too long: what
+// hangs is then an error that names the call that failed. Nothing else depends on time.
+func bounded(t *testing.T) (context.Context, context.CancelFunc) {
+	if end, ok := t.Deadline(); ok {
+		return context.WithDeadline(context.Background(), end.Add(-10*time.Second))
+	}
+	return context.WithCancel(context.Background())
+}
+
+// endured says why a call may fail with nobody being told; empty: it may not.
+func endured(function string, result int32) string {
+	switch function {
+	case "vkCreateBuffer", "vkAllocateMemory", "vkBindBufferMemory", "vkMapMemory":
+		if result != shim.ErrorUnknown {
+			return "another type of memory does, or a smaller page"
+		}
+	case "vkGetSemaphoreCounterValue":
+		if result != shim.ErrorDeviceLost {
+			return "the progress is asked for again"
+		}
+		fallthrough
+	case "vkWaitSemaphores":
+		// Every later call would say so, and most of the path is calls.
+		if result == shim.ErrorDeviceLost {
+			return "all was done and read, and the streams of a lost device close like any others"
+		}
+	case "vkCreatePipelineCache":
+		return "pipelines are compiled anew"
+	case "vkSetDebugUtilsObjectNameEXT":
+		return "an object goes without its name"
+	}
+	return ""
+}
 
 // results are those that a function can plausibly have.
 func results(function string) []int32 {
@@ -105,13 +136,14 @@ func clean(t *testing.T, s setting) []shim.Call {
 
 // failing is the path with one failure.
 func failing(t *testing.T, s setting, function string, k int, result int32) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := bounded(t)
 	defer cancel()
 	driver := s.driver(t)
 	require.NoError(t, driver.Fail(function, k, result))
 	o := s.options(t)
 	d, err := driver.Open(o)
-	if err != nil {
+	told := err != nil
+	if told {
 		require.Zero(t, driver.Planned(), "no other failure")
 		require.True(t, carries(err, function, result), "%v", err)
 		d, err = driver.Open(o)
@@ -126,19 +158,21 @@ func failing(t *testing.T, s setting, function string, k int, result int32) {
 	}
 	lost := came && result == shim.ErrorDeviceLost && function != "vkCreateDevice"
 	switch {
-	case err == nil: // the library found a way around, or has not noticed the loss yet
-	case lost:
+	case err != nil && lost:
 		require.ErrorIs(t, err, vk.ErrDeviceLost)
-		require.True(t, d.Lost(), "%v", err)
-	default:
-		require.True(t, came, "no other failure: %v", err)
+	case err != nil:
+		require.True(t, came && !told, "no other failure: %v", err)
 		require.True(t, carries(err, function, result), "%v", err)
-		require.False(t, d.Lost(), "%v", err)
+	case came && !told && endured(function, result) == "":
+		t.Errorf("call %d of %s failed with %d, and nobody was told", k, function, result)
+	case came && !told:
+		t.Log("endured: ", endured(function, result))
 	}
+	require.Equal(t, lost, d.Lost(), "%v", err)
 	if lost {
-		start := time.Now()
+		before := driver.Calls()
 		require.ErrorIs(t, sweep.Run(ctx, d), vk.ErrDeviceLost)
-		require.Less(t, time.Since(start), limit/2, "nothing waits")
+		require.Equal(t, before, driver.Calls(), "a lost device is asked for nothing, least of all to wait")
 	} else {
 		require.NoError(t, sweep.Run(ctx, d), "the device goes on")
 	}
@@ -176,8 +210,8 @@ func TestTheWaitBeforeClosingFails(t *testing.T) {
 type extent int
 
 const (
-	ends  extent = iota // the first and the last call of each function, with one result, in turn
-	calls               // every call, with one result, in turn
+	ends extent = iota // the first and the last call of each function, with one result, in turn
+	some               // those and every second one between, with one result, in turn
 	all
 )
 
@@ -185,8 +219,8 @@ func (e extent) has(call, count, index, of int) bool {
 	switch e {
 	case ends:
 		return (call == 1 || call == count) && index == call%of
-	case calls:
-		return index == call%of
+	case some:
+		return (call == 1 || call == count || call%2 == 0) && index == call/2%of
 	}
 	return true
 }
@@ -216,7 +250,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 		settings[setting{shim.Plain, validation}] = all
 	default:
 		settings[setting{shim.Plain, validation}] = ends
-		settings[setting{shim.NonCoherent, vk.ValidationOff}] = calls // which makes the most of them
+		settings[setting{shim.NonCoherent, vk.ValidationOff}] = some // which makes the most of them
 		if env.Driver == testenv.SwiftShader {
 			settings[setting{shim.NonCoherent, vk.ValidationOff}] = ends // it compiles shaders slowly
 		}
