@@ -186,7 +186,7 @@ func TestWhatOnlyFewerPagesCouldHelpIsNotTriedSmaller(t *testing.T) {
 func TestNoPageIsLargerThanAnAllocationMayBe(t *testing.T) {
 	info := discrete(900*mib, 900*mib)
 	info.Limits.MaxMemoryAllocationSize = 3*mib + 100
-	m, src, _ := newBudgeted(t, info, Options{})
+	m, src, _ := newBudgeted(t, info, Options{Layout: Layout{Pools: []PoolSpec{{PageSize: 4 * mib}}}})
 	s, err := m.Alloc(100 * kib)
 	require.NoError(t, err)
 	assert.Equal(t, uint64(3*mib), s.s.page.mem.size, "the layout would have 4 MiB")

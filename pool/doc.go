@@ -34,6 +34,8 @@
 //
 // A [Layout] is an ordered list of pools, sliced or exclusive, for device memory, staging and
 // infos. [Manager.Install] replaces it and refuses while anything is alive.
+// Pages grow with what is needed: the first are small, later ones an eighth of what the pool has, and a slice
+// that is larger gets a page of its size. A new page takes the place of empty ones of the same use that were too small.
 // Within a pool, slices for commands, slices for the host, and slices of each role lie on different pages,
 // so host-written and device-written bytes never share one.
 //
@@ -45,8 +47,14 @@
 // before room on memory that was spilled to. No policy but [BudgetAllow] passes the budget of a heap, and
 // none its size.
 //
+// Pages that are empty go back to the driver when a larger one takes their place, when memory is short, by
+// [Manager.Cleanup], and after a period of disuse, but only when somebody calls: the pool has no goroutine and no
+// timer. [Options].IdlePeriod says exactly when. Streams drain after they learned that work has completed, and so does an
+// allocation that finds no room; who wants the memory of a stream that rests calls Cleanup.
+//
 // [DryRun] and [Manager.DryRun] tell what a layout would need, and [NewVirtual] makes a manager without
-// memory, for planning and measurement. [Manager.Map] is a picture of every page and slice, [Map.WriteSVG] draws it.
+// memory, for planning and measurement; [Manager.Record] notes what a program asks for, to be tried on such a one.
+// [Manager.Map] is a picture of every page and slice, [Map.WriteSVG] draws it.
 //
 // # Infos
 //

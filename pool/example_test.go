@@ -76,7 +76,7 @@ func ExampleDryRun() {
 	_, err := pool.DryRun(pool.SubSlices(), laptop, weights)
 	fmt.Println(err != nil)
 	// Output:
-	// 39 pages, 353 of 400 MiB <nil>
+	// 45 pages, 353 of 400 MiB <nil>
 	// 500 pages, 301 of 400 MiB <nil>
 	// true
 }

@@ -271,9 +271,10 @@ func (m *Manager) makePage(g *growth, p *subPool, t memoryType, pageSize uint64)
 	}
 	p.claimed += pageSize
 	m.creating++
-	m.mu.Unlock()
-
 	c := g.class
+	m.replaceEmpty(p, c, pageSize)
+	m.unlockAndClose()
+
 	mem, err := m.src.newMemory(vk.BufferSpec{
 		Size: pageSize, Role: c.role(), MemoryTypes: t.mask(), Budget: p.spec.Budget.rule(), Name: "pool " + p.spec.Name,
 	})
@@ -319,6 +320,23 @@ func (m *Manager) makePage(g *growth, p *subPool, t memoryType, pageSize uint64)
 		return Slice{}, fmt.Errorf("pool: a new page of %d bytes does not hold a slice of %d", pageSize, g.want)
 	}
 	return s, nil
+}
+
+// replaceEmpty takes the empty pages of a sliced pool out that a new page makes up for. They are all too small for
+// the slice that the new page is for, and what they are good for lies on the new page later. Without this, a slice that
+// grows with each step of a program would leave a page behind each time. No more goes than comes, so that other
+// slices find as much room as before, and since the pages only become larger this comes to an end.
+func (m *Manager) replaceEmpty(p *subPool, c class, size uint64) {
+	if p.spec.Kind != Sliced {
+		return
+	}
+	for i := len(p.pages) - 1; i >= 0; i-- {
+		pg := p.pages[i]
+		if pg.class == c && pg.mem.size < size && pg.empty() && pg.stamp <= m.wheel.drained {
+			size -= pg.mem.size
+			m.removePage(pg)
+		}
+	}
 }
 
 // touch writes to each 4 KiB of fresh memory, whose content is undefined anyway.
@@ -389,6 +407,15 @@ func (m *Manager) arenaFor(p *subPool, c class, l lot) (*arena, error) {
 // and not yet needed is then at most a part of what is, and the number of pages grows with the logarithm.
 const growShare = 8
 
+// share is growShare, but for infos 1: theirs are small beside what they tell of, and each page of infos costs each
+// kernel a descriptor set, so that there should be few.
+func share(c class) uint64 {
+	if c == classInfo {
+		return 1
+	}
+	return growShare
+}
+
 // planPage returns the size of the pool's next page. Pages grow with the pool, so
 // that their number stays small against the limit on allocations.
 func (m *Manager) planPage(p *subPool, want uint64, c class) uint64 {
@@ -396,7 +423,7 @@ func (m *Manager) planPage(p *subPool, want uint64, c class) uint64 {
 		return max(m.exclusivePage(p, want), m.exactPage(m.tail(c)))
 	}
 	n := p.spec.PageSize
-	if grown := p.byClass[c] / growShare; grown > n {
+	if grown := p.byClass[c] / share(c); grown > n {
 		n = min(1<<(bits.Len64(grown)-1), p.spec.MaxPageSize)
 		n = max(n, p.spec.PageSize)
 	}

@@ -39,8 +39,8 @@ type PoolSpec struct {
 	// (there zero means 4096). A slice larger than a sliced pool's next page gets a page of its size, into which
 	// others go when it is released.
 	PageSize uint64
-	// MaxPageSize lets the pages of a sliced pool grow with what it has of the same use, an eighth of that at
-	// a time and up to this size. Zero means that all have PageSize.
+	// MaxPageSize lets the pages of a sliced pool grow with what it has of the same use, up to this size: by an
+	// eighth of that at a time, and twofold where the pages are those of infos. Zero means that all have PageSize.
 	MaxPageSize uint64
 	// Steps is how many page sizes an exclusive pool has for each power of two,
 	// itself a power of two up to 32. Zero means 8: a page is at most an eighth larger than its slice.
@@ -83,8 +83,8 @@ const (
 func SubSlices() Layout {
 	return Layout{
 		Pools: []PoolSpec{
-			{Name: "small", Kind: Sliced, MaxSlice: 64 * kib, PageSize: 512 * kib, MaxPageSize: 32 * mib},
-			{Name: "medium", Kind: Sliced, MaxSlice: 2 * mib, PageSize: 4 * mib, MaxPageSize: 64 * mib},
+			{Name: "small", Kind: Sliced, MaxSlice: 64 * kib, PageSize: 64 * kib, MaxPageSize: 32 * mib},
+			{Name: "medium", Kind: Sliced, MaxSlice: 2 * mib, PageSize: 256 * kib, MaxPageSize: 64 * mib},
 			{Name: "large", Kind: Sliced, MaxSlice: 32 * mib, PageSize: 2 * mib, MaxPageSize: 128 * mib},
 			{Name: "huge", Kind: Exclusive},
 		},
@@ -105,14 +105,14 @@ func ExclusivePages() Layout {
 
 func defaultStaging() []PoolSpec {
 	return []PoolSpec{
-		{Name: "staging", Kind: Sliced, MaxSlice: 8 * mib, PageSize: 2 * mib, MaxPageSize: 32 * mib},
+		{Name: "staging", Kind: Sliced, MaxSlice: 8 * mib, PageSize: 128 * kib, MaxPageSize: 32 * mib},
 		{Name: "staging-huge", Kind: Exclusive},
 	}
 }
 
 func defaultInfo() []PoolSpec {
 	return []PoolSpec{
-		{Name: "info", Kind: Sliced, MaxSlice: 64 * kib, PageSize: 256 * kib, MaxPageSize: 4 * mib},
+		{Name: "info", Kind: Sliced, MaxSlice: 64 * kib, PageSize: 64 * kib, MaxPageSize: 4 * mib},
 		{Name: "info-huge", Kind: Exclusive},
 	}
 }

@@ -65,7 +65,7 @@ const (
 	TouchAhead
 )
 
-// DefaultIdlePeriod is how long a page may lie unused if Options say nothing.
+// DefaultIdlePeriod is [Options.IdlePeriod] if Options say nothing.
 const DefaultIdlePeriod = 30 * time.Second
 
 // Options of a manager. The zero value is useful.
@@ -74,8 +74,11 @@ type Options struct {
 	Layout Layout
 	// Logger gets the warnings. Nil discards them.
 	Logger *slog.Logger
-	// IdlePeriod is the disuse after which [Manager.Drain] returns an empty page, at the latest
-	// after twice the period. Zero is [DefaultIdlePeriod], negative is never.
+	// IdlePeriod is the disuse after which [Manager.Drain] returns an empty page. There is no timer: a drain
+	// looks at the pages when the last look was a period or more ago, and returns those that were empty and unused since.
+	// With drains all the time a page goes one to two periods after its last use; with few, at the second look after
+	// it; without, never: a stream that does nothing keeps its pages until [Manager.Cleanup].
+	// Zero is [DefaultIdlePeriod], negative is never.
 	IdlePeriod time.Duration
 	// Touch tells when fresh memory is touched.
 	Touch Touch
@@ -123,6 +126,7 @@ type Manager struct {
 	byHeap      []uint64 // bytes of pages
 	pages       int
 	lastSweep   time.Time
+	recordings  []*recording
 	stacks      stacks
 }
 
@@ -374,6 +378,9 @@ func (m *Manager) place(p *page, off, size, span, stamp uint64, b blockID) Slice
 	m.total.add(size, span)
 	p.pool.stats.add(size, span)
 	m.stacks.record(sl)
+	if len(m.recordings) > 0 {
+		m.recordAlloc(sl)
+	}
 	return Slice{s: sl, gen: sl.gen.Load()}
 }
 

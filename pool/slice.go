@@ -314,6 +314,9 @@ func (s Slice) ReleaseAs(h Holder) error {
 	m.mu.Lock()
 	err := m.drop(s, h)
 	if err == nil && s.s.refs == 0 {
+		if len(m.recordings) > 0 {
+			m.recordRelease(s.s)
+		}
 		m.retire(s.s)
 	}
 	ripe := m.orphansRipe || m.closed && len(m.parked) > 0

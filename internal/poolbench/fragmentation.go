@@ -17,9 +17,8 @@ type Waste struct {
 	Live     uint64 // the most that was alive at a time, aligned: no allocator needs less
 	Packed   uint64 // the best placement found offline, by somebody who knows the future
 	Span     uint64 // the most that pages in use spanned at a time, each up to its last byte in use
-	Reached  uint64 // by all pages, each up to the last byte ever in use
-	Reserved uint64 // by the pages in the end; none was returned before
-	Pages    int
+	Reserved uint64 // the most that pages took at a time
+	Pages    int    // made
 }
 
 // Fragmentation is what Span is above Packed, as a part of it.
@@ -39,15 +38,22 @@ func ratio(n, of uint64) float64 {
 type Report struct {
 	Roles []Waste
 	Total Waste
+	// Apart is the sum of what is packed by role. It is what Total.Reserved can come near to: memory of one role is of
+	// no use for another, and each needs its most at another time. Total.Packed has them share.
+	Apart uint64
 }
+
+// Overhead is what Total.Reserved is above Apart, as a part of it.
+func (r Report) Overhead() float64 { return ratio(r.Total.Reserved, r.Apart) }
 
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-10s %12s %12s %12s %9s %12s %12s %9s %6s\n", "role", "live", "packed", "span", "", "reached", "reserved", "", "pages")
+	fmt.Fprintf(&b, "%-10s %12s %12s %12s %9s %12s %9s %6s\n", "role", "live", "packed", "span", "", "reserved", "", "pages")
 	for _, w := range slices.Concat(r.Roles, []Waste{r.Total}) {
-		fmt.Fprintf(&b, "%-10s %12d %12d %12d %+8.2f%% %12d %12d %+8.2f%% %6d\n",
-			w.Role, w.Live, w.Packed, w.Span, 100*w.Fragmentation(), w.Reached, w.Reserved, 100*w.Overhead(), w.Pages)
+		fmt.Fprintf(&b, "%-10s %12d %12d %12d %+8.2f%% %12d %+8.2f%% %6d\n",
+			w.Role, w.Live, w.Packed, w.Span, 100*w.Fragmentation(), w.Reserved, 100*w.Overhead(), w.Pages)
 	}
+	fmt.Fprintf(&b, "%-10s %25d %35d %+8.2f%%\n", "apart", r.Apart, r.Total.Reserved, 100*r.Overhead())
 	return b.String()
 }
 
@@ -66,24 +72,18 @@ func Fragmentation(t *alloctrace.Trace, l pool.Layout, info vk.DeviceInfo) (Repo
 	}
 	var r Report
 	r.Total.Role = "total"
-	reserved := make(map[vk.MemoryRole]uint64)
-	for _, mp := range m.Map().Pools {
-		for _, pg := range mp.Pages {
-			reserved[pg.Role] += pg.Size
-		}
-	}
 	var all []packing.Item
 	for role := vk.DeviceMemory; role <= vk.InfoMemory; role++ {
-		w := Waste{Role: role.String(), Span: g.most[role], Reached: g.reached(role), Reserved: reserved[role], Pages: g.pages[role]}
+		w := Waste{Role: role.String(), Span: g.most[role], Reserved: g.reserved[role], Pages: g.pages[role]}
 		items := Items(t, role, m)
 		w.Live = packing.Bound(items)
 		w.Packed = packing.Best(items).Span
 		r.Roles = append(r.Roles, w)
 		all = append(all, items...)
-		r.Total.Reached += w.Reached
-		r.Total.Reserved += w.Reserved
+		r.Apart += w.Packed
 		r.Total.Pages += w.Pages
 	}
+	r.Total.Reserved = g.reservedPeak
 	r.Total.Live, r.Total.Packed, r.Total.Span = packing.Bound(all), packing.Best(all).Span, g.peak
 	if err := p.Release(); err != nil {
 		return Report{}, err

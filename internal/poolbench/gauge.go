@@ -19,7 +19,11 @@ type gauge struct {
 	now         [4]uint64
 	most        [4]uint64
 	total, peak uint64 // of all roles
-	pages       [4]int
+	pages       [4]int // made
+
+	reserved     [4]uint64 // the most that pages took at a time
+	reservedNow  uint64
+	reservedPeak uint64 // of all roles
 }
 
 type spot struct{ page, end uint64 }
@@ -28,7 +32,6 @@ type spot struct{ page, end uint64 }
 type extent struct {
 	alive map[int]struct{} // lives
 	end   uint64
-	ever  uint64 // the largest end
 }
 
 func newGauge(t *alloctrace.Trace, m *pool.Manager) *gauge {
@@ -51,8 +54,28 @@ func (g *gauge) after(i int, s pool.Slice) error {
 	if e := g.trace.Events[i]; e.Kind == alloctrace.Alloc {
 		g.enter(g.next, s, aligned(e.Size, g.m))
 		g.next++
+		g.reserve()
 	}
 	return nil
+}
+
+// reserve looks at what the pages take. A page that replaces others is made after those are gone, so that no moment in
+// between had more.
+func (g *gauge) reserve() {
+	now := g.m.Stats().Total
+	if now.Reserved == g.reservedNow && now.PeakReserved == g.reservedPeak {
+		return
+	}
+	g.reservedNow, g.reservedPeak = now.Reserved, now.PeakReserved
+	var sum [4]uint64
+	for _, p := range g.m.Map().Pools {
+		for _, pg := range p.Pages {
+			sum[pg.Role] += pg.Size
+		}
+	}
+	for r := range sum {
+		g.reserved[r] = max(g.reserved[r], sum[r])
+	}
 }
 
 func (g *gauge) enter(k int, s pool.Slice, size uint64) {
@@ -91,16 +114,7 @@ func (g *gauge) leave(k int) {
 func (g *gauge) move(role vk.MemoryRole, x *extent, end uint64) {
 	g.now[role] += end - x.end
 	g.total += end - x.end
-	x.end, x.ever = end, max(x.ever, end)
+	x.end = end
 	g.most[role] = max(g.most[role], g.now[role])
 	g.peak = max(g.peak, g.total)
-}
-
-// reached is how far the pages of a role were ever in use.
-func (g *gauge) reached(role vk.MemoryRole) uint64 {
-	sum := uint64(0)
-	for _, x := range g.reach[role] {
-		sum += x.ever
-	}
-	return sum
 }

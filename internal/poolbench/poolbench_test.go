@@ -15,9 +15,11 @@ import (
 	"vkcompute/vk"
 )
 
+func file(name string) string { return filepath.Join("..", "..", "testdata", "alloc", name+".txt") }
+
 func recorded(t testing.TB, name string) *alloctrace.Trace {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "testdata", "alloc", name+".txt"))
+	f, err := os.Open(file(name))
 	require.NoError(t, err)
 	defer f.Close()
 	tr, err := alloctrace.Parse(f)
@@ -25,32 +27,39 @@ func recorded(t testing.TB, name string) *alloctrace.Trace {
 	return tr
 }
 
-// On recorded traces the pages in use span at most a tenth more than the best packing that somebody finds who
-// knows the future, and of a program that is not tiny the pages themselves are not larger either.
-func TestFragmentationOfRecordedTraces(t *testing.T) {
-	for name, most := range map[string]struct{ device, reserved, total float64 }{
-		"train":  {.10, .50, .10}, // the first page of each pool is most of it
-		"decode": {.01, .10, .10},
+// The pages in use span at most a tenth more than the best packing that somebody finds who knows the future. What they
+// reserve is, of the programs that are recorded, at most a tenth more than the best packing by role. The modelled ones make a
+// tensor for each operation; of the small one a page here and there is a larger part.
+func TestFragmentation(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		trace           *alloctrace.Trace
+		device, reserve float64
+	}{
+		{"recorded/train", recorded(t, "train"), .05, .10},
+		{"recorded/decode", recorded(t, "decode"), .10, .10},
+		{"modelled/train", alloctrace.Train(), .30, .20},
+		{"modelled/decode", alloctrace.Decode(), .10, .10},
 	} {
 		for _, align := range []uint64{16, 256} {
 			if testing.Short() && align == 16 {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s/%d", name, align), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%d", c.name, align), func(t *testing.T) {
 				info := vk.DeviceInfo{Limits: vk.Limits{MinStorageBufferAlignment: align}}
-				r, err := poolbench.Fragmentation(recorded(t, name), pool.SubSlices(), info)
+				r, err := poolbench.Fragmentation(c.trace, pool.SubSlices(), info)
 				require.NoError(t, err)
 				t.Logf("\n%v", r)
 				require.Len(t, r.Roles, 4)
-				for _, w := range r.Roles {
+				for _, w := range append(r.Roles, r.Total) {
 					assert.LessOrEqual(t, w.Live, w.Packed, w.Role)
 					assert.LessOrEqual(t, w.Live, w.Span, "%s: less than what was alive", w.Role)
-					assert.LessOrEqual(t, w.Span, w.Reached, w.Role)
-					assert.LessOrEqual(t, w.Reached, w.Reserved, w.Role)
-					assert.LessOrEqual(t, w.Fragmentation(), most.device, w.Role)
+					assert.LessOrEqual(t, w.Span, w.Reserved, w.Role)
+					assert.LessOrEqual(t, w.Fragmentation(), .10, w.Role)
 				}
-				assert.LessOrEqual(t, r.Roles[0].Overhead(), most.reserved)
-				assert.LessOrEqual(t, r.Total.Fragmentation(), most.total)
+				assert.LessOrEqual(t, r.Total.Packed, r.Apart)
+				assert.LessOrEqual(t, r.Roles[0].Overhead(), c.device)
+				assert.LessOrEqual(t, r.Overhead(), c.reserve)
 			})
 		}
 	}

@@ -19,6 +19,7 @@ type builder struct {
 	t        Trace
 	next     uint32
 	launches int
+	serial   uint64            // of the batch submitted last
 	infos    map[[2]int]tensor // cached, by kernel and shape
 }
 
@@ -33,7 +34,7 @@ func (b *builder) floats(n int) tensor { return b.alloc(uint64(n)*word, vk.Devic
 
 func (b *builder) free(list ...tensor) {
 	for _, t := range list {
-		b.t.Events = append(b.t.Events, Event{Kind: Free, ID: t.id})
+		b.t.Events = append(b.t.Events, Event{Kind: Free, ID: t.id, Serial: b.serial + 1})
 	}
 }
 
@@ -63,13 +64,13 @@ func (b *builder) launched() {
 }
 
 func (b *builder) submit() {
-	b.t.Events = append(b.t.Events, Event{Kind: Submit})
+	b.serial++
 	b.launches = 0
 }
 
 func (b *builder) wait() {
 	b.submit()
-	b.t.Events = append(b.t.Events, Event{Kind: Wait})
+	b.t.Events = append(b.t.Events, Event{Kind: Done, Serial: b.serial})
 }
 
 // upload fills a tensor from the host, in pieces when it is large.

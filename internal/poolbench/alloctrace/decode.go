@@ -25,7 +25,7 @@ type conversation struct {
 	keys, values   [layers]tensor
 }
 
-// Decode returns the trace of generating text with a transformer of 15 million parameters: the weights
+// Decode returns a modelled trace of generating text with a transformer of 15 million parameters: the weights
 // are loaded, then three conversations that overlap read their prompts and generate a token in each round.
 // Key/value caches double when they are full; attention scores grow with the position.
 func Decode() *Trace {
@@ -36,7 +36,7 @@ then three conversations that overlap read prompts of 13, 40 and 7 words and
 generate 20, 12 and 16, one each in every round. Key/value caches begin with 16
 positions and double by copying; scores grow with the position; the logits of each
 word are read by the host. One launch and one tensor for each operation.
-Written by the models of package alloctrace, not by hand.
+Modelled: no program ran.
 `
 	d.load()
 	talks := []*conversation{{prompt: 13, tokens: 20}, {prompt: 40, tokens: 12, from: 6}, {prompt: 7, tokens: 16, from: 15}}

@@ -25,14 +25,15 @@ type Player struct {
 	// to release.
 	After func(i int, s pool.Slice) error
 
-	serial uint64
+	base   uint64 // serial 0 of the trace
+	latest uint64 // serial in use
 	live   map[uint32]pool.Slice
 }
 
 // Play plays the trace from its beginning. What it leaves alive is released by [Player.Release].
 func (p *Player) Play(t *Trace, m *pool.Manager) error {
 	p.live = make(map[uint32]pool.Slice)
-	p.serial = p.Timeline.Completed() + 1 // of the batch being recorded
+	p.base = max(p.Timeline.Completed(), p.latest)
 	for i, e := range t.Events {
 		s, err := p.event(e, m)
 		if err == nil && p.After != nil {
@@ -54,18 +55,17 @@ func (p *Player) event(e Event, m *pool.Manager) (s pool.Slice, err error) {
 	case Free:
 		s = p.live[e.ID]
 		delete(p.live, e.ID)
-		err = p.retire(s)
-	case Submit:
-		p.serial++
-	case Wait:
-		p.Timeline.done.Store(p.serial - 1)
+		err = p.retire(s, p.base+e.Serial)
+	case Done:
+		p.Timeline.done.Store(p.base + e.Serial)
 		m.Drain()
 	}
 	return s, err
 }
 
-func (p *Player) retire(s pool.Slice) error {
-	if err := s.Use(p.serial); err != nil {
+func (p *Player) retire(s pool.Slice, serial uint64) error {
+	p.latest = max(p.latest, serial)
+	if err := s.Use(serial); err != nil {
 		return err
 	}
 	return s.Release()
@@ -74,12 +74,11 @@ func (p *Player) retire(s pool.Slice) error {
 // Release releases what the trace left alive, and has all work run.
 func (p *Player) Release() error {
 	for id, s := range p.live {
-		if err := p.retire(s); err != nil {
+		if err := p.retire(s, p.latest); err != nil {
 			return err
 		}
 		delete(p.live, id)
 	}
-	p.Timeline.done.Store(p.serial)
-	p.serial++
+	p.Timeline.done.Store(max(p.latest, p.Timeline.Completed()))
 	return nil
 }

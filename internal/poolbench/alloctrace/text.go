@@ -13,7 +13,7 @@ import (
 )
 
 // header is the first line that is no comment.
-const header = "allocations 1"
+const header = "allocations 2"
 
 // maxLine is more than any line of a trace needs.
 const maxLine = 4096
@@ -100,18 +100,24 @@ func parseEvent(text string) (Event, error) {
 			}
 		}
 		return Event{}, fmt.Errorf("role %q; want device, upload, read-back or info", f[3])
-	case f[0] == "-" && len(f) == 2:
+	case f[0] == "-" && len(f) == 3:
 		id, err := strconv.ParseUint(f[1], 10, 32)
 		if err != nil {
 			return Event{}, fmt.Errorf("ID: %w", err)
 		}
-		return Event{Kind: Free, ID: uint32(id)}, nil
-	case text == "submit":
-		return Event{Kind: Submit}, nil
-	case text == "wait":
-		return Event{Kind: Wait}, nil
+		serial, err := strconv.ParseUint(f[2], 10, 64)
+		if err != nil {
+			return Event{}, fmt.Errorf("serial: %w", err)
+		}
+		return Event{Kind: Free, ID: uint32(id), Serial: serial}, nil
+	case f[0] == "done" && len(f) == 2:
+		serial, err := strconv.ParseUint(f[1], 10, 64)
+		if err != nil {
+			return Event{}, fmt.Errorf("serial: %w", err)
+		}
+		return Event{Kind: Done, Serial: serial}, nil
 	}
-	return Event{}, fmt.Errorf("%.40q; want \"+ ID SIZE ROLE\", \"- ID\", \"submit\" or \"wait\"", text)
+	return Event{}, fmt.Errorf("%.40q; want \"+ ID SIZE ROLE\", \"- ID SERIAL\" or \"done SERIAL\"", text)
 }
 
 // WriteTo writes the trace so that Parse reads it back.
@@ -129,11 +135,9 @@ func (t *Trace) WriteTo(w io.Writer) (int64, error) {
 		case Alloc:
 			fmt.Fprintf(&b, "+ %d %d %v\n", e.ID, e.Size, e.Role)
 		case Free:
-			fmt.Fprintf(&b, "- %d\n", e.ID)
-		case Submit:
-			b.WriteString("submit\n")
-		case Wait:
-			b.WriteString("wait\n")
+			fmt.Fprintf(&b, "- %d %d\n", e.ID, e.Serial)
+		case Done:
+			fmt.Fprintf(&b, "done %d\n", e.Serial)
 		}
 	}
 	return b.WriteTo(w)

@@ -12,21 +12,19 @@ type Kind uint8
 const (
 	// Alloc is an allocation.
 	Alloc Kind = iota
-	// Free is the release of one. What was used in the batch being recorded needs
-	// its memory until that batch has run.
+	// Free is the release of one. Its memory may be in use until its serial is done.
 	Free
-	// Submit ends the batch.
-	Submit
-	// Wait is the moment at which everything submitted is known to have run.
-	Wait
+	// Done is the moment at which work up to a serial is known to have run.
+	Done
 )
 
 // Event is one line of a trace.
 type Event struct {
-	Kind Kind
-	ID   uint32 // of Alloc and Free
-	Size uint64 // of Alloc, bytes
-	Role vk.MemoryRole
+	Kind   Kind
+	ID     uint32 // of Alloc and Free
+	Size   uint64 // of Alloc, bytes
+	Role   vk.MemoryRole
+	Serial uint64 // of Free and Done
 }
 
 // Trace is a sequence of events.
@@ -40,11 +38,12 @@ type Trace struct {
 const (
 	MaxSize   = 1 << 50
 	MaxID     = 1 << 24
+	MaxSerial = 1 << 50
 	MaxEvents = 1 << 22
 )
 
 // Validate says whether the events make sense: sizes and IDs within bounds, no ID allocated
-// while it is alive, none released that is not.
+// while it is alive, none released that is not, and what is done stays done.
 func (t *Trace) Validate() error {
 	if len(t.Events) > MaxEvents {
 		return fmt.Errorf("alloctrace: %d events; want at most %d", len(t.Events), MaxEvents)
@@ -59,7 +58,10 @@ func (t *Trace) Validate() error {
 }
 
 // checker knows which IDs are alive.
-type checker struct{ alive map[uint32]struct{} }
+type checker struct {
+	alive map[uint32]struct{}
+	done  uint64
+}
 
 func (c *checker) add(e Event) error {
 	switch e.Kind {
@@ -78,8 +80,15 @@ func (c *checker) add(e Event) error {
 		if _, ok := c.alive[e.ID]; !ok {
 			return fmt.Errorf("ID %d is released and not alive", e.ID)
 		}
+		if e.Serial > MaxSerial {
+			return fmt.Errorf("ID %d is in use until %d; want a serial up to %d", e.ID, e.Serial, uint64(MaxSerial))
+		}
 		delete(c.alive, e.ID)
-	case Submit, Wait:
+	case Done:
+		if e.Serial < c.done || e.Serial > MaxSerial {
+			return fmt.Errorf("done up to %d after %d; want it to grow, up to %d", e.Serial, c.done, uint64(MaxSerial))
+		}
+		c.done = e.Serial
 	default:
 		return fmt.Errorf("kind %d; want one of the constants", e.Kind)
 	}
@@ -95,12 +104,17 @@ type Life struct {
 }
 
 // Lives returns the life of every allocation, in the order of their beginnings. Device memory can be used again
-// as soon as it is released, by the next command; other memory when the batch has run. What is never released ends with the trace.
+// as soon as it is released, by the next command; other memory when its serial is done. What is never released, or never done,
+// ends with the trace.
 func (t *Trace) Lives() []Life {
 	var lives []Life
 	open := make(map[uint32]int)
-	var released []int // not device memory, of the batch being recorded
-	var flying []int   // of submitted batches
+	type waiting struct {
+		life   int
+		serial uint64
+	}
+	var flying []waiting
+	done := uint64(0)
 	for i, e := range t.Events {
 		switch e.Kind {
 		case Alloc:
@@ -109,19 +123,22 @@ func (t *Trace) Lives() []Life {
 		case Free:
 			k := open[e.ID]
 			delete(open, e.ID)
-			if lives[k].Role == vk.DeviceMemory {
+			if lives[k].Role == vk.DeviceMemory || e.Serial <= done {
 				lives[k].End = i
 			} else {
-				released = append(released, k)
+				flying = append(flying, waiting{k, e.Serial})
 			}
-		case Submit:
-			flying = append(flying, released...)
-			released = released[:0]
-		case Wait:
-			for _, k := range flying {
-				lives[k].End = i
+		case Done:
+			done = e.Serial
+			kept := flying[:0]
+			for _, w := range flying {
+				if w.serial <= done {
+					lives[w.life].End = i
+				} else {
+					kept = append(kept, w)
+				}
 			}
-			flying = flying[:0]
+			flying = kept
 		}
 	}
 	return lives

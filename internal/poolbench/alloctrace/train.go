@@ -36,7 +36,7 @@ type parameter struct {
 	g       tensor // gradient
 }
 
-// Train returns the trace of training a classifier for handwritten digits: two short epochs of Adam on batches
+// Train returns a modelled trace of training a classifier for handwritten digits: two short epochs of Adam on batches
 // of 128, the last of each cut short as it is with 60,000 samples, and after each an evaluation
 // on larger batches and a checkpoint.
 func Train() *Trace {
@@ -46,7 +46,7 @@ tensor for each operation, nothing done in place: parameters, moments and gradie
 are new tensors in every step. Two epochs of 20 batches of 128 and one of 96, which is
 what 60000 samples leave, each followed by an evaluation on four batches of 1000 and
 a checkpoint of parameters and moments. The loss is read every tenth step.
-Written by the models of package alloctrace, not by hand.
+Modelled: no program ran.
 `
 	for i, n := range []int{pixels * hidden, hidden, hidden * digits, digits} {
 		p := &t.params[i]
