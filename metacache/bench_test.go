@@ -63,14 +63,17 @@ func median(samples []float64) float64 {
 
 // BenchmarkHit: look-ups that hit, by the words of an info. infos=96 is a
 // program's step; infos=4096 is a working set that leaves the processor's first
-// cache and the room for late uses, and is there to show what that costs.
+// cache. In turn the cache foresees each look-up; at random it foresees none, and
+// neither does the processor.
 func BenchmarkHit(b *testing.B) {
-	for _, infos := range []int{workload.LaunchesPerStep, 4096} {
-		for _, words := range workload.HitWords() {
-			b.Run(fmt.Sprintf("infos=%d/words=%d", infos, words), func(b *testing.B) {
-				c, err := workload.HitAmong(infos, words)
-				compare(b, c, err, 4096, 4096)
-			})
+	for order, name := range map[workload.Order]string{workload.InTurn: "in-turn", workload.AtRandom: "at-random"} {
+		for _, infos := range []int{workload.LaunchesPerStep, 4096} {
+			for _, words := range workload.HitWords() {
+				b.Run(fmt.Sprintf("%s/infos=%d/words=%d", name, infos, words), func(b *testing.B) {
+					c, err := workload.HitAmong(infos, words, order)
+					compare(b, c, err, 4096, 4096)
+				})
+			}
 		}
 	}
 }

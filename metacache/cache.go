@@ -1,9 +1,6 @@
 package metacache
 
-import (
-	"fmt"
-	"hash/maphash"
-)
+import "fmt"
 
 // Cache maps info words to values. Make one with New; a zero Cache behaves like
 // a closed one. It belongs to one goroutine at a time.
@@ -22,29 +19,28 @@ type Cache[V any] struct {
 	open    bool
 	release func(V)
 
-	entries map[string]*entry[V]
+	table table[V]
+	slab  slab[V]
 	// clock counts the uses of entries: hits and stores.
 	clock uint64
 	// Every entry is in exactly one of the two lists. Eviction takes the tail
 	// of unpinned, however much is pinned.
-	unpinned, pinned recency[V]
-	late             lateUses[V]
+	unpinned, pinned recency
+	guess            guess[V]
 
 	capture  *Capture[V]
 	captures uint64
 	graphs   map[GraphID][]*entry[V]
 
 	sketch  *sketch
-	seed    maphash.Seed
 	tickets ticketRing
 
 	// Values are released only when everything else about an operation is
-	// done: the entries that died wait in this chain, linked by next.
-	deadHead, deadTail *entry[V]
+	// done: the entries that died wait in this chain of slots, 0 if it is empty.
+	deadHead, deadTail uint32
 	releasing          bool
 	// keep is the entry whose value the store that is releasing will return.
-	keep  *entry[V]
-	spare *entry[V]
+	keep *entry[V]
 
 	counts counts
 }
@@ -68,12 +64,11 @@ func New[V any](p Policy, release func(V)) (*Cache[V], error) {
 		policy:  p,
 		open:    true,
 		release: release,
-		entries: map[string]*entry[V]{},
 		graphs:  map[GraphID][]*entry[V]{},
-		seed:    maphash.MakeSeed(),
 	}
-	c.unpinned.init()
-	c.pinned.init()
+	c.table.init()
+	c.slab.init()
+	c.unpinned.root, c.pinned.root = unpinnedRoot, pinnedRoot
 	c.plain = p.MaxSize(Normal) + 1
 	if p.Admission == AdmitFrequent && p.MaxEntries > 0 {
 		c.plain = 0
@@ -94,9 +89,22 @@ func (c *Cache[V]) Lookup(words []uint64) (v V, hit bool, miss Miss[V]) {
 	if 8*len(words) >= c.plain {
 		return c.lookupAsking(words)
 	}
-	e, found := c.entries[keyOf(words)]
-	if !found {
-		return c.missed(words, Normal)
+	if c.guess.sure {
+		if e := c.guess.next; e.key == keyOf(words) {
+			c.hit(e)
+			return e.value, true, miss
+		}
+	}
+	return c.lookupPlain(words)
+}
+
+// lookupPlain is a Lookup that was not guessed.
+func (c *Cache[V]) lookupPlain(words []uint64) (v V, hit bool, miss Miss[V]) {
+	sum := c.table.sum(keyOf(words))
+	e, _ := c.table.find(&c.slab, keyOf(words), sum)
+	c.guess.learn(e)
+	if e == nil {
+		return c.missed(words, sum, Normal)
 	}
 	c.hit(e)
 	return e.value, true, miss
@@ -109,21 +117,26 @@ func (c *Cache[V]) lookupAsking(words []uint64) (v V, hit bool, miss Miss[V]) {
 		c.counts.uncacheable++
 		return v, false, miss
 	}
+	sum := c.table.sum(keyOf(words))
 	if c.sketch != nil {
-		c.sketch.add(maphash.String(c.seed, keyOf(words)))
+		c.sketch.add(sum)
 	}
-	e, found := c.entries[keyOf(words)]
-	if !found {
-		return c.missed(words, Normal)
+	e, _ := c.table.find(&c.slab, keyOf(words), sum)
+	if e == nil {
+		return c.missed(words, sum, Normal)
 	}
 	c.hit(e)
 	return e.value, true, miss
 }
 
-// hit records a hit in Normal mode.
+// hit records a hit in Normal mode. What it foresees is an entry, never a root,
+// which would be taken for that of the empty key.
 func (c *Cache[V]) hit(e *entry[V]) {
-	if !e.late {
-		c.postpone(e)
+	if e.newer < roots {
+		c.guess.next = e
+	} else {
+		c.guess.next = c.slab.at(e.newer)
+		c.slab.moveToFront(e.root(), e)
 	}
 	c.clock++
 	e.stamp = c.clock
@@ -140,18 +153,17 @@ func (c *Cache[V]) Insert(words []uint64, v V) (kept V, err error) {
 		return kept, fmt.Errorf("%w: want at most %d bytes in Normal mode with MaxEntries %d and MaxBytes %d, got %d; keep the value and release it after use",
 			ErrNotCacheable, c.policy.MaxCachedSize, c.policy.MaxEntries, c.policy.MaxBytes, size)
 	}
-	return c.store(words, v, Normal), nil
+	return c.store(words, c.table.sum(keyOf(words)), v, Normal), nil
 }
 
 // ClearUnpinned removes and releases every entry that no graph and no running
 // capture pins.
 func (c *Cache[V]) ClearUnpinned() {
-	c.settle()
-	for e := c.unpinned.oldest(); e != nil; {
-		newer := c.unpinned.before(e)
+	for e := c.slab.oldest(&c.unpinned); e != nil; {
+		newer := c.slab.before(&c.unpinned, e)
 		// A store further up the call stack is about to return this value.
 		if e != c.keep {
-			c.unpinned.remove(e)
+			c.slab.remove(&c.unpinned, e)
 			c.kill(e)
 		}
 		e = newer
@@ -183,19 +195,19 @@ func (c *Cache[V]) Close() error {
 	if c.open {
 		c.open = false
 		c.policy, c.plain = Policy{}, 0
-		c.settle()
 		c.removeAll(&c.unpinned)
 		c.removeAll(&c.pinned)
-		c.entries, c.graphs = nil, nil
-		c.sketch, c.spare = nil, nil
+		c.table, c.graphs = table[V]{}, nil
+		c.sketch = nil
 		c.capture = nil
 	}
 	c.drain(nil)
+	c.slab = slab[V]{}
 	return nil
 }
 
 // Len returns the number of entries.
-func (c *Cache[V]) Len() int { return len(c.entries) }
+func (c *Cache[V]) Len() int { return c.table.len() }
 
 // Policy returns the policy of an open cache, the zero Policy of a closed one.
 func (c *Cache[V]) Policy() Policy { return c.policy }
@@ -214,8 +226,9 @@ func (c *Cache[V]) refuse(what string) error {
 
 // use makes e, which is in a list, its most recently used entry.
 func (c *Cache[V]) use(e *entry[V]) {
-	c.settle()
-	c.list(e).moveToFront(e)
+	if e.newer >= roots {
+		c.slab.moveToFront(e.root(), e)
+	}
 	c.stamp(e)
 }
 
@@ -225,20 +238,11 @@ func (c *Cache[V]) stamp(e *entry[V]) {
 	e.stamp = c.clock
 }
 
-// list returns the list that e belongs in.
-func (c *Cache[V]) list(e *entry[V]) *recency[V] {
-	if e.pins > 0 {
-		return &c.pinned
-	}
-	return &c.unpinned
-}
-
-// store puts v under words by the rules of mode, or keeps what is there, and
-// returns what the cache holds now. The caller has checked that mode caches the
-// size.
-func (c *Cache[V]) store(words []uint64, v V, mode Mode) V {
-	c.settle()
-	e := c.entries[keyOf(words)]
+// store puts v under words, which have this sum, by the rules of mode, or keeps
+// what is there, and returns what the cache holds now. The caller has checked
+// that mode caches the size.
+func (c *Cache[V]) store(words []uint64, sum uint64, v V, mode Mode) V {
+	e, crowd := c.table.find(&c.slab, keyOf(words), sum)
 	if e != nil {
 		// A graph may have recorded the value that is there, so the new one goes.
 		c.use(e)
@@ -248,11 +252,11 @@ func (c *Cache[V]) store(words []uint64, v V, mode Mode) V {
 	} else {
 		c.evict(1, int64(8*len(words)), mode)
 		c.counts.stores++
-		e = c.newEntry()
+		e = c.slab.take()
 		e.setKey(words)
 		e.value = v
-		c.entries[e.key] = e
-		c.unpinned.pushFront(e)
+		c.table.add(e, sum, crowd)
+		c.slab.pushFront(&c.unpinned, e)
 		c.stamp(e)
 	}
 	if c.policy.PinsEntries(mode) {
@@ -266,97 +270,92 @@ func (c *Cache[V]) store(words []uint64, v V, mode Mode) V {
 // so many more. It can remove many only after a capture was discarded, and then
 // each of those entries once.
 func (c *Cache[V]) evict(entries int, bytes int64, mode Mode) {
-	for e := c.unpinned.oldest(); e != nil; e = c.unpinned.oldest() {
-		if c.policy.Fits(c.unpinned.len+entries, c.unpinned.bytes+bytes, mode) {
+	for e := c.slab.oldest(&c.unpinned); e != nil; e = c.slab.oldest(&c.unpinned) {
+		if c.policy.fits(c.unpinned.len+entries, c.unpinned.bytes+bytes, mode) {
 			return
 		}
 		c.counts.evictions++
-		c.unpinned.remove(e)
+		c.counts.visited++
+		c.slab.remove(&c.unpinned, e)
 		c.kill(e)
 	}
 }
 
+// comparedVictims is how many entries at most the admission rule compares a key
+// with: more than that only go at once when a large info meets many small ones.
+const comparedVictims = 8
+
 // admits says whether the key with this sum and size is worth storing: always
 // while there is room, else if it was looked up more often than each of the
-// entries that would go for it. Of those it compares a few at most: more than
-// that only go at once when a large info meets many small ones.
+// first comparedVictims entries that would go for it.
 func (c *Cache[V]) admits(sum uint64, size int) bool {
-	const compared = 8
 	entries, bytes := c.unpinned.len+1, c.unpinned.bytes+int64(size)
 	frequency := c.sketch.estimate(sum)
-	victim := c.unpinned.oldest()
-	for range compared {
-		if victim == nil || c.policy.Fits(entries, bytes, Normal) {
+	victim := c.slab.oldest(&c.unpinned)
+	for range comparedVictims {
+		if victim == nil || c.policy.fits(entries, bytes, Normal) {
 			break
 		}
-		if c.sketch.estimate(maphash.String(c.seed, victim.key)) >= frequency {
+		c.counts.visited++
+		if c.sketch.estimate(c.table.sum(victim.key)) >= frequency {
 			return false
 		}
 		entries--
 		bytes -= int64(victim.size())
-		victim = c.unpinned.before(victim)
+		victim = c.slab.before(&c.unpinned, victim)
 	}
 	return true
 }
 
-// newEntry returns an entry without a value, which may have an old key.
-func (c *Cache[V]) newEntry() *entry[V] {
-	e := c.spare
-	if e == nil {
-		return &entry[V]{}
-	}
-	c.spare = nil
-	return e
-}
-
 // removeAll kills every entry of l.
-func (c *Cache[V]) removeAll(l *recency[V]) {
-	for e := l.oldest(); e != nil; e = l.oldest() {
-		l.remove(e)
+func (c *Cache[V]) removeAll(l *recency) {
+	for e := c.slab.oldest(l); e != nil; e = c.slab.oldest(l) {
+		c.slab.remove(l, e)
 		c.kill(e)
 	}
 }
 
-// kill takes e, which is in no list, out of the map and lets its value wait for
-// release.
+// kill takes e, which is in no list, out of the table and lets its value wait
+// for release.
 func (c *Cache[V]) kill(e *entry[V]) {
-	delete(c.entries, e.key)
+	c.table.remove(e)
+	c.guess.forget(e)
 	c.bury(e)
 }
 
-// killValue lets a value that never got into the map wait for release.
+// killValue lets a value that never got into the table wait for release.
 func (c *Cache[V]) killValue(v V) {
-	e := c.newEntry()
+	e := c.slab.take()
 	e.value = v
 	c.bury(e)
 }
 
 func (c *Cache[V]) bury(e *entry[V]) {
-	if c.deadTail == nil {
-		c.deadHead = e
+	if c.deadTail == 0 {
+		c.deadHead = e.slot
 	} else {
-		c.deadTail.next = e
+		c.slab.at(c.deadTail).older = e.slot
 	}
-	c.deadTail = e
+	c.deadTail = e.slot
 }
 
 // drain releases the values of all dead entries. It runs last in an operation,
 // when the cache is consistent again, because release may call back. A call
 // made from inside release leaves its dead to the drain that is running.
 func (c *Cache[V]) drain(keep *entry[V]) {
-	if c.deadHead == nil || c.releasing {
+	if c.deadHead == 0 || c.releasing {
 		return
 	}
 	c.releasing, c.keep = true, keep
 	defer func() { c.releasing, c.keep = false, nil }()
-	for e := c.deadHead; e != nil; e = c.deadHead {
-		c.deadHead = e.next
-		if c.deadHead == nil {
-			c.deadTail = nil
+	for c.deadHead != 0 {
+		e := c.slab.at(c.deadHead)
+		c.deadHead = e.older
+		if c.deadHead == 0 {
+			c.deadTail = 0
 		}
 		v := e.value
-		*e = entry[V]{key: e.key}
-		c.spare = e
+		c.slab.give(e)
 		c.release(v)
 	}
 }

@@ -41,12 +41,13 @@ func (k *Capture[V]) Lookup(words []uint64) (v V, hit bool, miss Miss[V]) {
 		return v, false, miss
 	}
 	c := k.cache
-	if e := c.entries[keyOf(words)]; e != nil {
+	sum := c.table.sum(keyOf(words))
+	if e, _ := c.table.find(&c.slab, keyOf(words), sum); e != nil {
 		c.use(e)
 		k.pin(e)
 		return e.value, true, miss
 	}
-	return c.missed(words, Capturing)
+	return c.missed(words, sum, Capturing)
 }
 
 // Commit seals the pins under graph and ends the capture. If the ID is in use
@@ -78,22 +79,21 @@ func (k *Capture[V]) Discard() error {
 		return err
 	}
 	c := k.cache
-	c.settle()
 	k.entries = nil
 	c.capture = nil
 	// Both lists are in order of use, so walking them side by side puts every
 	// entry in its place. The walk ends at the capture's beginning: it is no
 	// longer than the number of look-ups and stores since.
-	at := c.unpinned.root.next
-	for e := c.pinned.root.next; e != c.pinned.root && e.stamp > k.began; {
-		older := e.next
+	at := c.slab.newest(&c.unpinned)
+	for e := c.slab.newest(&c.pinned); e.slot != pinnedRoot && e.stamp > k.began; {
+		older := c.slab.at(e.older)
 		if e.captured {
 			e.captured = false
 			e.pins--
 			if e.pins == 0 {
-				c.pinned.remove(e)
+				c.slab.remove(&c.pinned, e)
 				if c.policy.ShouldCache(e.size(), Normal) {
-					at = c.unpinned.insertByStamp(e, at)
+					at = c.slab.insertByStamp(&c.unpinned, e, at)
 				} else {
 					c.kill(e)
 				}
@@ -113,17 +113,16 @@ func (c *Cache[V]) GraphRelease(graph GraphID) bool {
 	if !used {
 		return false
 	}
-	c.settle()
 	delete(c.graphs, graph)
 	for _, e := range pins {
 		e.pins--
 		if e.pins > 0 {
 			continue
 		}
-		c.pinned.remove(e)
+		c.slab.remove(&c.pinned, e)
 		if e == c.keep {
 			// A store further up the call stack is about to return this value.
-			c.unpinned.insertByStamp(e, c.unpinned.root.next)
+			c.slab.insertByStamp(&c.unpinned, e, c.slab.newest(&c.unpinned))
 			continue
 		}
 		c.kill(e)
@@ -141,8 +140,8 @@ func (k *Capture[V]) pin(e *entry[V]) {
 	k.entries = append(k.entries, e)
 	e.pins++
 	if e.pins == 1 {
-		k.cache.unpinned.remove(e)
-		k.cache.pinned.pushFront(e)
+		k.cache.slab.remove(&k.cache.unpinned, e)
+		k.cache.slab.pushFront(&k.cache.pinned, e)
 	}
 }
 

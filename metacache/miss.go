@@ -1,9 +1,6 @@
 package metacache
 
-import (
-	"fmt"
-	"hash/maphash"
-)
+import "fmt"
 
 // Miss is what a look-up that found nothing leaves for the store of the value
 // the caller then builds. It carries the mode of its own look-up, so that other
@@ -47,11 +44,11 @@ func (r *ticketRing) issue(sum, capture uint64) uint64 {
 	return r.issued
 }
 
-// missed counts a look-up that found nothing and opens a ticket if it wants a
-// store.
-func (c *Cache[V]) missed(words []uint64, mode Mode) (v V, hit bool, miss Miss[V]) {
+// missed counts a look-up of words with this sum that found nothing, and opens a
+// ticket if it wants a store.
+func (c *Cache[V]) missed(words []uint64, sum uint64, mode Mode) (v V, hit bool, miss Miss[V]) {
 	c.counts.misses++
-	sum, capture := maphash.String(c.seed, keyOf(words)), uint64(0)
+	capture := uint64(0)
 	switch {
 	case mode == Capturing:
 		capture = c.captures
@@ -94,9 +91,9 @@ func (m Miss[V]) Store(v V) (kept V, err error) {
 		}
 		mode = Capturing
 	}
-	if maphash.String(c.seed, m.key) != t.sum {
+	if c.table.sum(m.key) != t.sum {
 		return kept, fmt.Errorf("%w: the cache borrows them from look-up to store; look the words up again", ErrKeyChanged)
 	}
 	t.number = 0
-	return c.store(wordsOf(m.key), v, mode), nil
+	return c.store(wordsOf(m.key), t.sum, v, mode), nil
 }

@@ -53,15 +53,11 @@ func TestPolicyDecides(t *testing.T) {
 	assert.Equal(t, 16, p.MaxSize(metacache.Normal))
 	assert.Equal(t, 8, metacache.Policy{MaxEntries: 1, MaxCachedSize: 16, MaxBytes: 8}.MaxSize(metacache.Normal))
 	assert.Equal(t, -1, metacache.Policy{MaxCachedSize: 16}.MaxSize(metacache.Normal))
-	assert.Equal(t, metacache.Unbounded, p.MaxSize(metacache.Capturing))
+	assert.Equal(t, math.MaxInt, p.MaxSize(metacache.Capturing))
 	assert.Equal(t, 3, p.Capacity(metacache.Normal))
-	assert.Equal(t, metacache.Unbounded, p.Capacity(metacache.Capturing))
+	assert.Equal(t, math.MaxInt, p.Capacity(metacache.Capturing))
 	assert.False(t, p.PinsEntries(metacache.Normal))
 	assert.True(t, p.PinsEntries(metacache.Capturing))
-	assert.True(t, p.Fits(3, 40, metacache.Normal))
-	assert.False(t, p.Fits(4, 40, metacache.Normal))
-	assert.False(t, p.Fits(3, 41, metacache.Normal))
-	assert.True(t, p.Fits(100, 1000, metacache.Capturing))
 }
 
 func TestNames(t *testing.T) {

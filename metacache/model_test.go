@@ -22,6 +22,9 @@ type model struct {
 	// released holds the values the operation lets go of.
 	released []int
 	stats    metacache.Stats
+	// frequency is the cache's reckoning of look-ups. How good it is concerns the
+	// tests of the sketch; whose it has to be compared with, the model knows.
+	frequency func(words []uint64) uint64
 }
 
 type modelEntry struct {
@@ -72,6 +75,10 @@ func (m *model) lookup(words []uint64, mode metacache.Mode) (hit *modelEntry, wa
 	e := m.entries[key]
 	if e == nil {
 		m.stats.Misses++
+		if mode == metacache.Normal && m.policy.Admission == metacache.AdmitFrequent && !m.admits(words) {
+			m.stats.Rejected++
+			return nil, false
+		}
 		return nil, true
 	}
 	m.stats.Hits++
@@ -127,11 +134,24 @@ func (m *model) fits() bool {
 	return s.UnpinnedEntries <= m.policy.MaxEntries && (m.policy.MaxBytes == 0 || s.UnpinnedBytes <= m.policy.MaxBytes)
 }
 
-// full says whether a store of words would evict.
-func (m *model) full(words []uint64) bool {
+// admits says whether words were looked up more often than each of the entries
+// that their store would evict, or than the first so many of those.
+func (m *model) admits(words []uint64) bool {
 	s := m.sizes()
-	return s.UnpinnedEntries+1 > m.policy.MaxEntries ||
-		m.policy.MaxBytes > 0 && s.UnpinnedBytes+int64(8*len(words)) > m.policy.MaxBytes
+	entries, bytes := s.UnpinnedEntries+1, s.UnpinnedBytes+int64(8*len(words))
+	for i, key := range m.unpinned() {
+		fits := entries <= m.policy.MaxEntries && (m.policy.MaxBytes == 0 || bytes <= m.policy.MaxBytes)
+		if fits || i == metacache.ComparedVictims {
+			return true
+		}
+		victim := m.entries[key].words
+		if m.frequency(victim) >= m.frequency(words) {
+			return false
+		}
+		entries--
+		bytes -= int64(8 * len(victim))
+	}
+	return true
 }
 
 func (m *model) remove(key string) {
@@ -199,6 +219,9 @@ func (m *model) close() {
 func (m *model) sizes() metacache.Stats {
 	s := m.stats
 	s.Graphs = len(m.graphs)
+	if m.capture != nil {
+		s.Captures, s.CapturePins = 1, len(m.capture)
+	}
 	for key, e := range m.entries {
 		if m.pins(key) > 0 {
 			s.PinnedEntries++

@@ -5,7 +5,9 @@ import (
 	"math"
 )
 
-// Mode says which of the two rule sets of a Policy a look-up follows.
+// Mode says which of the two rule sets of a Policy a look-up follows. A cache
+// knows it from who was asked, the Cache or its Capture; only the questions to a
+// Policy name it.
 type Mode uint8
 
 const (
@@ -52,15 +54,15 @@ func (a Admission) String() string {
 	return fmt.Sprintf("Admission(%d)", uint8(a))
 }
 
-// Unbounded is the capacity of a mode without a bound.
-const Unbounded = math.MaxInt
+// unbounded is the capacity of a mode without a bound.
+const unbounded = math.MaxInt
 
 // Largest values a Policy may hold. They are far beyond any use; what exceeds
 // them is a mistake of units or of sign.
 const (
-	MaxPolicyEntries    = 1 << 30
-	MaxPolicyCachedSize = 1 << 30
-	MaxPolicyBytes      = 1 << 50
+	maxPolicyEntries    = 1 << 30
+	maxPolicyCachedSize = 1 << 30
+	maxPolicyBytes      = 1 << 50
 )
 
 // Policy owns every decision of a cache, each as a pure function of a size and
@@ -90,12 +92,12 @@ func DefaultPolicy() Policy {
 // range if the policy cannot be carried out.
 func (p Policy) Validate() error {
 	switch {
-	case p.MaxEntries < 0 || p.MaxEntries > MaxPolicyEntries:
-		return fmt.Errorf("%w: MaxEntries must be in [0, %d], is %d", ErrPolicy, MaxPolicyEntries, p.MaxEntries)
-	case p.MaxCachedSize < 0 || p.MaxCachedSize > MaxPolicyCachedSize:
-		return fmt.Errorf("%w: MaxCachedSize must be in [0, %d] bytes, is %d", ErrPolicy, MaxPolicyCachedSize, p.MaxCachedSize)
-	case p.MaxBytes < 0 || p.MaxBytes > MaxPolicyBytes:
-		return fmt.Errorf("%w: MaxBytes must be in [0, %d] (0 is no bound), is %d", ErrPolicy, int64(MaxPolicyBytes), p.MaxBytes)
+	case p.MaxEntries < 0 || p.MaxEntries > maxPolicyEntries:
+		return fmt.Errorf("%w: MaxEntries must be in [0, %d], is %d", ErrPolicy, maxPolicyEntries, p.MaxEntries)
+	case p.MaxCachedSize < 0 || p.MaxCachedSize > maxPolicyCachedSize:
+		return fmt.Errorf("%w: MaxCachedSize must be in [0, %d] bytes, is %d", ErrPolicy, maxPolicyCachedSize, p.MaxCachedSize)
+	case p.MaxBytes < 0 || p.MaxBytes > maxPolicyBytes:
+		return fmt.Errorf("%w: MaxBytes must be in [0, %d] (0 is no bound), is %d", ErrPolicy, int64(maxPolicyBytes), p.MaxBytes)
 	case p.Admission > AdmitFrequent:
 		return fmt.Errorf("%w: Admission must be AdmitAll or AdmitFrequent, is %s", ErrPolicy, p.Admission)
 	}
@@ -103,12 +105,12 @@ func (p Policy) Validate() error {
 }
 
 // MaxSize returns the size of the largest info that mode m caches, -1 if it
-// caches none. In Normal mode that is no more than MaxBytes: a larger info would
-// push out everything and still not fit.
+// caches none, math.MaxInt if it caches all. In Normal mode that is no more than
+// MaxBytes: a larger info would push out everything and still not fit.
 func (p Policy) MaxSize(m Mode) int {
 	switch {
 	case m == Capturing:
-		return Unbounded
+		return unbounded
 	case p.MaxEntries <= 0:
 		return -1
 	case p.MaxBytes > 0 && p.MaxBytes < int64(p.MaxCachedSize):
@@ -121,10 +123,10 @@ func (p Policy) MaxSize(m Mode) int {
 func (p Policy) ShouldCache(size int, m Mode) bool { return size <= p.MaxSize(m) }
 
 // Capacity returns how many entries mode m keeps: MaxEntries unpinned ones in
-// Normal mode, Unbounded while Capturing mode.
+// Normal mode, math.MaxInt while capturing.
 func (p Policy) Capacity(m Mode) int {
 	if m == Capturing {
-		return Unbounded
+		return unbounded
 	}
 	return p.MaxEntries
 }
@@ -133,8 +135,8 @@ func (p Policy) Capacity(m Mode) int {
 // pinned.
 func (p Policy) PinsEntries(m Mode) bool { return m == Capturing }
 
-// Fits says whether entries unpinned entries of bytes bytes in all are within
+// fits says whether entries unpinned entries of bytes bytes in all are within
 // what mode m keeps.
-func (p Policy) Fits(entries int, bytes int64, m Mode) bool {
+func (p Policy) fits(entries int, bytes int64, m Mode) bool {
 	return m == Capturing || entries <= p.MaxEntries && (p.MaxBytes == 0 || bytes <= p.MaxBytes)
 }

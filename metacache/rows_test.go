@@ -287,14 +287,38 @@ func TestLASecondBeginIsAnErrorAndChangesNothing(t *testing.T) {
 	assert.Equal(t, []int{1}, *released)
 }
 
-// TestNEvictionDoesNotScan: with 32768 entries a scan costs the port hundreds of
-// microseconds, and hundreds of times as much as with 64. The margins are wide
-// because other programs disturb any measurement; the benchmarks show more.
+// TestNEvictionDoesNotScan counts the entries that are looked at for a miss, its
+// store and the eviction, in caches of 64 and of 32768 entries.
 func TestNEvictionDoesNotScan(t *testing.T) {
-	few, many := missTimes(t, 64), missTimes(t, 32768)
-	assert.Less(t, 10*many.cache, many.port, "want a tenth of the time of a scan over 32768 entries at most")
-	assert.Less(t, many.cache, 50*few.cache, "want 32768 entries to cost about what 64 cost")
-	assert.Greater(t, many.port, 50*few.port, "want the yardstick to scan")
+	const misses = 10
+	for _, admission := range []metacache.Admission{metacache.AdmitAll, metacache.AdmitFrequent} {
+		for _, entries := range []int{64, 32768} {
+			c, released := newCache(t, metacache.Policy{MaxEntries: entries, MaxCachedSize: 16, Admission: admission})
+			for n := range uint64(entries) {
+				put(t, c.Lookup, words(n), int(n))
+			}
+			require.Zero(t, c.Visited(), "there was room")
+			for n := range uint64(misses) {
+				if admission == metacache.AdmitAll {
+					put(t, c.Lookup, words(1<<20+n), 0)
+				} else {
+					c.Lookup(words(1<<20 + n)) // seen once, as all are
+				}
+			}
+			assert.Equal(t, uint64(misses), c.Visited(), "%d entries, %s: want one entry looked at for a miss", entries, admission)
+			if admission == metacache.AdmitAll {
+				assert.Len(t, *released, misses)
+			}
+		}
+	}
+	reference, err := newPort(policy(64))
+	require.NoError(t, err)
+	for n := range uint64(64 + misses) {
+		_, _, store := reference.lookup(metacache.Normal, words(n))
+		_, err := store(n)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 64*misses, reference.cache.Visited(), "want the reference to scan")
 }
 
 func TestPOnlyWhatIsRecordedIsPinned(t *testing.T) {

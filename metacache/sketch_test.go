@@ -69,7 +69,7 @@ func TestSketchAgesEachBlockOnceAPeriod(t *testing.T) {
 }
 
 func TestSketchIsBounded(t *testing.T) {
-	s := newSketch(MaxPolicyEntries)
+	s := newSketch(maxPolicyEntries)
 	assert.LessOrEqual(t, len(s.blocks)*int(unsafe.Sizeof(block{})), 32<<20)
 	assert.Len(t, newSketch(1).blocks, minSketchEntries/entriesPerBlock)
 }

@@ -8,6 +8,9 @@ type counts struct {
 	misses, uncacheable, rejected, stores, evictions uint64
 	// kept counts the stores that found the key there.
 	kept uint64
+	// visited counts the entries that evictions and the admission rule looked
+	// at. Tests hold it to a constant for each miss.
+	visited uint64
 }
 
 // Stats is a reading of a cache. Counts begin with the cache; sizes are those
@@ -28,10 +31,17 @@ type Stats struct {
 	UnpinnedBytes   int64
 	// Graphs counts the committed captures that were not released.
 	Graphs int
+	// Captures is 1 while a capture runs, CapturePins the number of entries that
+	// it pins so far. A graph may pin some of them as well.
+	Captures, CapturePins int
 }
 
 // Stats reads the cache's statistics.
 func (c *Cache[V]) Stats() Stats {
+	pins := 0
+	if c.capture != nil {
+		pins = len(c.capture.entries)
+	}
 	return Stats{
 		Hits:            c.clock - c.counts.stores - c.counts.kept,
 		Misses:          c.counts.misses,
@@ -44,6 +54,8 @@ func (c *Cache[V]) Stats() Stats {
 		UnpinnedEntries: c.unpinned.len,
 		UnpinnedBytes:   c.unpinned.bytes,
 		Graphs:          len(c.graphs),
+		Captures:        c.openCaptures(),
+		CapturePins:     pins,
 	}
 }
 
@@ -63,9 +75,18 @@ func (s Stats) LiveBytes() int64 { return s.PinnedBytes + s.UnpinnedBytes }
 
 // String returns the statistics as one line for a person.
 func (s Stats) String() string {
-	return fmt.Sprintf("%d of %d look-ups hit (%.1f %%), %d uncacheable, %d rejected; %d stored, %d evicted; %d entries (%s) unpinned, %d entries (%s) pinned by %d graphs or a capture",
+	return fmt.Sprintf("%d of %d look-ups hit (%.1f %%), %d uncacheable, %d rejected; %d stored, %d evicted; %d entries (%s) unpinned, %d entries (%s) pinned, by %s",
 		s.Hits, s.Lookups(), 100*s.HitRate(), s.Uncacheable, s.Rejected, s.Stores, s.Evictions,
-		s.UnpinnedEntries, humanBytes(s.UnpinnedBytes), s.PinnedEntries, humanBytes(s.PinnedBytes), s.Graphs)
+		s.UnpinnedEntries, humanBytes(s.UnpinnedBytes), s.PinnedEntries, humanBytes(s.PinnedBytes), s.pinnedBy())
+}
+
+// pinnedBy says what the pins are of.
+func (s Stats) pinnedBy() string {
+	by := fmt.Sprintf("%d graphs", s.Graphs)
+	if s.Captures > 0 {
+		by += fmt.Sprintf(" and a running capture of %d", s.CapturePins)
+	}
+	return by
 }
 
 func humanBytes(n int64) string {

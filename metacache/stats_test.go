@@ -32,7 +32,16 @@ func TestStats(t *testing.T) {
 	assert.Equal(t, uint64(7), s.Lookups())
 	assert.Equal(t, int64(2424), s.LiveBytes())
 	assert.InDelta(t, 2.0/7, s.HitRate(), 1e-9)
-	assert.Equal(t, "2 of 7 look-ups hit (28.6 %), 1 uncacheable, 0 rejected; 4 stored, 1 evicted; 1 entries (16 B) unpinned, 2 entries (2.4 KiB) pinned by 1 graphs or a capture", s.String())
+	assert.Equal(t, "2 of 7 look-ups hit (28.6 %), 1 uncacheable, 0 rejected; 4 stored, 1 evicted; 1 entries (16 B) unpinned, 2 entries (2.4 KiB) pinned, by 1 graphs", s.String())
+
+	k = begin(t, c)
+	k.Lookup(words(2))
+	put(t, k.Lookup, words(5), 5)
+	s = c.Stats()
+	assert.Equal(t, 1, s.Captures)
+	assert.Equal(t, 2, s.CapturePins)
+	assert.Equal(t, 3, s.PinnedEntries)
+	assert.Contains(t, s.String(), "3 entries (2.4 KiB) pinned, by 1 graphs and a running capture of 2")
 }
 
 func TestStatsStringScales(t *testing.T) {

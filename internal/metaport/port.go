@@ -33,6 +33,8 @@ type Cache[V any] struct {
 
 	captured map[string]struct{}
 	graphs   map[uint64][]string
+
+	visited int
 }
 
 type entry[V any] struct {
@@ -111,6 +113,7 @@ func (c *Cache[V]) evict() {
 		oldest uint64 = math.MaxUint64
 		found  bool
 	)
+	c.visited += len(c.entries)
 	for key, e := range c.entries {
 		if e.pins == 0 && e.lastUsed < oldest {
 			victim, oldest, found = key, e.lastUsed, true
@@ -173,6 +176,9 @@ func (c *Cache[V]) Clear() {
 		c.remove(key)
 	}
 }
+
+// Visited returns how many entries evictions have looked at: each looks at all.
+func (c *Cache[V]) Visited() int { return c.visited }
 
 // Len returns the number of entries.
 func (c *Cache[V]) Len() int { return len(c.entries) }

@@ -3,6 +3,7 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
 	"vkcompute/internal/metaport"
 	"vkcompute/metacache"
@@ -42,11 +43,22 @@ var errWrongAnswer = errors.New("workload: wrong answer from the cache under tes
 
 // Hit is a look-up that hits, of infos of so many words, going round
 // LaunchesPerStep of them in the order of a program that repeats its launches.
-func Hit(words int) (Case, error) { return HitAmong(LaunchesPerStep, words) }
+func Hit(words int) (Case, error) { return HitAmong(LaunchesPerStep, words, InTurn) }
 
-// HitAmong is Hit going round so many infos. With many more than a program
-// launches in a step, what is measured is the processor's caches.
-func HitAmong(infos, words int) (Case, error) {
+// Order is the order in which HitAmong uses its infos.
+type Order uint8
+
+const (
+	// InTurn: one after the other, round and round.
+	InTurn Order = iota
+	// AtRandom: in no order that repeats itself soon, so that nothing can be
+	// foreseen.
+	AtRandom
+)
+
+// HitAmong is Hit with so many infos. With many more than a program launches in a
+// step, what is measured is the processor's caches.
+func HitAmong(infos, words int, o Order) (Case, error) {
 	if infos < 1 || infos > 4096 || words < 1 || words > 256 {
 		return Case{}, fmt.Errorf("workload: want 1 to 4096 infos of 1 to 256 words, got %d of %d", infos, words)
 	}
@@ -63,28 +75,41 @@ func HitAmong(infos, words int) (Case, error) {
 		port.Lookup(metaport.Normal, keys[i])
 		port.Store(keys[i], Value{Slot: uint64(i)})
 	}
+	order := make([]int, infos)
+	for i := range order {
+		order[i] = i
+	}
+	if o == AtRandom {
+		random := rand.New(rand.NewPCG(1, 2))
+		order = make([]int, 1<<14)
+		for i := range order {
+			order[i] = random.IntN(infos)
+		}
+	}
 	return Case{
 		Name: fmt.Sprintf("hit/words=%d", words),
 		Cache: func(n int) error {
-			for i := 0; n > 0; n-- {
+			for at := 0; n > 0; n-- {
+				i := order[at]
 				v, hit, _ := cache.Lookup(keys[i])
 				if !hit || v.Slot != uint64(i) {
 					return errWrongAnswer
 				}
-				if i++; i == len(keys) {
-					i = 0
+				if at++; at == len(order) {
+					at = 0
 				}
 			}
 			return nil
 		},
 		Port: func(n int) error {
-			for i := 0; n > 0; n-- {
+			for at := 0; n > 0; n-- {
+				i := order[at]
 				v, hit, _ := port.Lookup(metaport.Normal, keys[i])
 				if !hit || v.Slot != uint64(i) {
 					return errWrongAnswer
 				}
-				if i++; i == len(keys) {
-					i = 0
+				if at++; at == len(order) {
+					at = 0
 				}
 			}
 			return nil

@@ -20,6 +20,8 @@ func TestCasesRun(t *testing.T) {
 	for _, words := range workload.HitWords() {
 		add(workload.Hit(words))
 	}
+	c, err := workload.HitAmong(50, 3, workload.AtRandom)
+	add(c, err)
 	for _, entries := range []int{1, 64, 512} {
 		add(workload.Miss(entries))
 	}
@@ -41,7 +43,7 @@ func TestCasesRun(t *testing.T) {
 
 func TestSizesOutOfRangeAreErrors(t *testing.T) {
 	for _, infos := range []int{-1, 0, 4097} {
-		_, err := workload.HitAmong(infos, 4)
+		_, err := workload.HitAmong(infos, 4, workload.InTurn)
 		assert.Error(t, err)
 	}
 	for _, words := range []int{0, 257} {
