@@ -95,17 +95,28 @@ func (c *Cache[V]) Lookup(words []uint64) (v V, hit bool, miss Miss[V]) {
 			return e.value, true, miss
 		}
 	}
-	return c.lookupPlain(words)
+	return c.lookupNamed(words)
 }
 
-// lookupPlain is a Lookup that was not guessed.
-func (c *Cache[V]) lookupPlain(words []uint64) (v V, hit bool, miss Miss[V]) {
-	sum := c.table.sum(keyOf(words))
-	e, _ := c.table.find(&c.slab, keyOf(words), sum)
+// lookupNamed is a Lookup that was not guessed.
+func (c *Cache[V]) lookupNamed(words []uint64) (v V, hit bool, miss Miss[V]) {
+	e, found := c.table.named[keyOf(words)]
+	if !found {
+		return c.lookupTagged(words, c.table.sum(keyOf(words)))
+	}
+	c.guess.learn(e)
+	c.hit(e)
+	return e.value, true, miss
+}
+
+// lookupTagged is a Lookup of words that no entry is named by.
+func (c *Cache[V]) lookupTagged(words []uint64, sum uint64) (v V, hit bool, miss Miss[V]) {
+	e, _ := c.table.tagged(&c.slab, keyOf(words), sum)
 	c.guess.learn(e)
 	if e == nil {
 		return c.missed(words, sum, Normal)
 	}
+	c.table.promote(e)
 	c.hit(e)
 	return e.value, true, miss
 }
@@ -117,13 +128,12 @@ func (c *Cache[V]) lookupAsking(words []uint64) (v V, hit bool, miss Miss[V]) {
 		c.counts.uncacheable++
 		return v, false, miss
 	}
+	// Without the rule, what Normal mode caches does not come here.
 	sum := c.table.sum(keyOf(words))
-	if c.sketch != nil {
-		c.sketch.add(sum)
-	}
-	e, _ := c.table.find(&c.slab, keyOf(words), sum)
-	if e == nil {
-		return c.missed(words, sum, Normal)
+	c.sketch.add(sum)
+	e, found := c.table.named[keyOf(words)]
+	if !found {
+		return c.lookupTagged(words, sum)
 	}
 	c.hit(e)
 	return e.value, true, miss
@@ -242,7 +252,7 @@ func (c *Cache[V]) stamp(e *entry[V]) {
 // what is there, and returns what the cache holds now. The caller has checked
 // that mode caches the size.
 func (c *Cache[V]) store(words []uint64, sum uint64, v V, mode Mode) V {
-	e, crowd := c.table.find(&c.slab, keyOf(words), sum)
+	e, taken := c.table.find(&c.slab, keyOf(words), sum)
 	if e != nil {
 		// A graph may have recorded the value that is there, so the new one goes.
 		c.use(e)
@@ -255,7 +265,7 @@ func (c *Cache[V]) store(words []uint64, sum uint64, v V, mode Mode) V {
 		e = c.slab.take()
 		e.setKey(words)
 		e.value = v
-		c.table.add(e, sum, crowd)
+		c.table.add(e, sum, taken)
 		c.slab.pushFront(&c.unpinned, e)
 		c.stamp(e)
 	}

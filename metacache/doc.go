@@ -70,12 +70,13 @@
 // twelve bytes at once when one of its tables is full, and the list of a capture's
 // pins is copied when it doubles. A hit moves nothing but its own entry.
 //
-// A hit allocates nothing, nor does a miss before its store; a store that evicts
-// an info of the same size allocates nothing either. What a large cache costs is
-// memory that the processor does not have at hand, so entries are one cache line
-// each, name one another by 32 bits, take the place of the one evicted last, and
-// are found through a map of 32-bit numbers. A program that repeats its launches
-// in order does not even ask the map: the order of recency foretells them, and a
-// hit takes half the time of a look-up in a plain map of strings. What comes in
-// another order than the time before takes two to three times as long as that.
+// A hit allocates nothing, but that the first one of an entry may make a map grow;
+// nor does a miss before its store, nor a store that evicts an info of the same
+// size. What a large cache costs is memory that the processor does not have at
+// hand. So entries are one cache line each, name one another by 32 bits, take the
+// place of the one evicted last, and are found by 32 bits of their hash until they
+// are hit. A program that repeats its launches in order does not even ask a map:
+// the order of recency foretells them, and a hit takes half the time of a look-up
+// in a plain map of strings. What comes in another order than the time before
+// takes up to twice as long as that.
 package metacache

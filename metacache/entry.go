@@ -17,14 +17,14 @@ type entry[V any] struct {
 	// the free, older is the next in the chain, 0 at its end.
 	newer, older uint32
 	slot         uint32
-	// tag is what the table keeps the entry under.
+	// tag is what the table keeps the entry under until it is named.
 	tag uint32
 	// pins counts the graphs that pin the entry, and the running capture.
 	pins uint32
 	// captured says that one of the pins is the running capture's.
 	captured bool
-	// crowded says that another entry has the tag in the table.
-	crowded bool
+	// named says that the table keeps the entry under its key.
+	named bool
 }
 
 func (e *entry[V]) size() int { return len(e.key) }

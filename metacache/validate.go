@@ -153,7 +153,7 @@ func (c *Cache[V]) validateSlab(dead int) error {
 		if slot != c.slab.free && e.key != "" {
 			return fmt.Errorf("%w: more than one free entry keeps the memory of a key", errInvalid)
 		}
-		if e.slot != slot || e.pins != 0 || e.captured || e.crowded || e.stamp != 0 || e.newer != 0 {
+		if e.slot != slot || e.pins != 0 || e.captured || e.named || e.stamp != 0 || e.newer != 0 {
 			return fmt.Errorf("%w: the free entry %d is in use", errInvalid, slot)
 		}
 		slot = e.older
