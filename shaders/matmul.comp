@@ -108,16 +108,16 @@ void main() {
         bool turnA = (info[6] & 1u) != 0u;
         bool turnB = (info[6] & 2u) != 0u;
         uint fours = info[6] == 0u ? 0u : K & ~3u;
-        // Where the loads of a patch begin, and how far they go for an element of K.
+        // Which four a load of a patch begins with, and how many elements on one of K is.
         uint at[ROWS];
         uint bt[COLS];
         uint aStep = turnA ? aK : 1u;
         uint bStep = turnB ? 1u : bK;
         [[unroll]] for (uint i = 0u; i < ROWS; i++) {
-            at[i] = ia + (turnA ? min(row0 + (i & ~3u), M - 4u) + (i & 3u) * aK : min(row0 + i, M - 1u) * aM);
+            at[i] = (ia + (turnA ? min(row0 + (i & ~3u), M - 4u) + (i & 3u) * aK : min(row0 + i, M - 1u) * aM)) >> 2u;
         }
         [[unroll]] for (uint j = 0u; j < COLS; j++) {
-            bt[j] = ib + (turnB ? min(col0 + j, N - 1u) * bN : min(col0 + (j & ~3u), N - 4u) + (j & 3u) * bK);
+            bt[j] = (ib + (turnB ? min(col0 + j, N - 1u) * bN : min(col0 + (j & ~3u), N - 4u) + (j & 3u) * bK)) >> 2u;
         }
         for (uint k0 = 0u; k0 < K; k0 += BLOCK) {
             float acc[ROWS][COLS];
@@ -129,13 +129,14 @@ void main() {
             uint end = min(k0 + BLOCK, K);
             uint k = k0;
             for (; k < min(end, fours); k += 4u) {
-                uint ak = k * aStep;
-                uint bk = k * bStep;
+                // A stride may be negative. One addition is left for each load.
+                uint ak = uint(int(k * aStep) >> 2);
+                uint bk = uint(int(k * bStep) >> 2);
                 float f[4][COLS];
                 [[unroll]] for (uint p = 0u; p < COLS; p += 4u) {
                     vec4 v[4];
                     [[unroll]] for (uint e = 0u; e < 4u; e++) {
-                        v[e] = b[(bt[p + e] + bk) >> 2u];
+                        v[e] = b[bt[p + e] + bk];
                     }
                     [[unroll]] for (uint e = 0u; e < 4u; e++) {
                         [[unroll]] for (uint j = 0u; j < 4u; j++) {
@@ -146,7 +147,7 @@ void main() {
                 [[unroll]] for (uint p = 0u; p < ROWS; p += 4u) {
                     vec4 v[4];
                     [[unroll]] for (uint e = 0u; e < 4u; e++) {
-                        v[e] = a[(at[p + e] + ak) >> 2u];
+                        v[e] = a[at[p + e] + ak];
                     }
                     [[unroll]] for (uint i = 0u; i < 4u; i++) {
                         [[unroll]] for (uint e = 0u; e < 4u; e++) {

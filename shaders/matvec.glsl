@@ -101,9 +101,10 @@ void main() {
             do {
                 vec4 t[ROWS];
                 [[unroll]] for (uint e = 0u; e < 4u; e++) {
-                    vec4 v = x[xt + k + e];
+                    uint ke = k + e;
+                    vec4 v = x[xt + ke];
                     [[unroll]] for (uint j = 0u; j < ROWS; j++) {
-                        vec4 w = a[at[j] + k + e];
+                        vec4 w = a[at[j] + ke];
                         t[j] = e == 0u ? w * v : fma(w, v, t[j]);
                     }
                 }
