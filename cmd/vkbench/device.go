@@ -95,7 +95,8 @@ func (f *deviceFlags) choose() (list []vk.DeviceInfo, chosen vk.DeviceInfo, why 
 	return list, chosen, why + from, nil
 }
 
-// isLLVMpipe tells Mesa's CPU driver, which hands work to threads of its own.
+// isLLVMpipe tells Mesa's CPU driver, which hands work to threads of its own, also beneath an
+// emulated device.
 func isLLVMpipe(d *vk.DeviceInfo) bool {
-	return d.Type == vk.CPU && strings.Contains(strings.ToLower(d.Name+" "+d.Driver), "llvmpipe")
+	return strings.Contains(strings.ToLower(d.Name+" "+d.Driver), "llvmpipe")
 }
