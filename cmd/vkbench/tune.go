@@ -74,8 +74,13 @@ func (c *tuneCommand) Run(s *streams, ctx *runContext) error {
 		return err
 	}
 	folder, err := cacheFolder(c.Cache)
-	if err != nil && !c.DryRun {
-		return err
+	if !c.DryRun {
+		if err == nil {
+			err = writable(folder)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	_, device, _, err := c.choose()
 	if err != nil {

@@ -59,6 +59,12 @@ func launchHere(ctx context.Context, j job, o launch.Options) (out outcome, err 
 		if d.Info().Name != j.device.Name {
 			return fmt.Errorf("device %d was %q and is %q now", j.device.Index, j.device.Name, d.Info().Name)
 		}
+		if info := d.Info(); len(o.Sizes) == 0 && (j.validate || info.Type == vk.CPU && !isLLVMpipe(&info)) {
+			// Where each launch is looked at, or wakes threads, thousands take longer than
+			// they tell.
+			o.Sizes = launch.DefaultSizes()
+			o.Sizes = o.Sizes[:len(o.Sizes)-1]
+		}
 		out.Results, err = launch.Run(ctx, d, o)
 		return err
 	})

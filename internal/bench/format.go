@@ -97,7 +97,7 @@ func (r *Report) markdown(b *bytes.Buffer) {
 			}
 			var beside []string
 			for _, ref := range x.References() {
-				beside = append(beside, fmt.Sprintf("%s %s (×%.2f)", ref, Number(x.Reference[ref]/scale), x.quotient(ref)))
+				beside = append(beside, fmt.Sprintf("%s %s (×%s)", ref, Number(x.Reference[ref]/scale), share(x.quotient(ref))))
 			}
 			fmt.Fprintf(b, "| %s | %s%s | %s | %s … %s | %s | %s |\n", cell(name), Number(x.Median/scale), mark(x), unit, Number(x.P10/scale), Number(x.P90/scale), strings.Join(beside, ", "), cell(x.Note))
 		}

@@ -102,6 +102,8 @@ func TestScale(t *testing.T) {
 		require.Equal(t, c.name, name)
 	}
 	require.Equal(t, "0", bench.Number(0))
+	require.Equal(t, "0.00035", bench.Number(0.000351))
+	require.Equal(t, "0.50", bench.Number(0.5))
 	require.Equal(t, "1.23", bench.Number(1.234))
 	require.Equal(t, "12.3", bench.Number(12.34))
 	require.Equal(t, "1234", bench.Number(1234.4))

@@ -14,6 +14,10 @@ type Case struct {
 	Name string
 	// Run does it, as often as asked, and waits until it is done.
 	Run func(shots int) error
+	// Warm is how many shots go before each sample, uncounted; 0 is 1. What works on much
+	// memory wants a turn through all of it: the samples of other cases, in between, have
+	// taken the processor's caches.
+	Warm int
 }
 
 // Group is a set of cases whose samples are of the same number of shots, because they
@@ -122,7 +126,7 @@ func (m *measurement) sample(g, c, shots int) (time.Duration, error) {
 		return 0, fmt.Errorf("%s: %w: %w", k.Name, ErrInterrupted, err)
 	}
 	// What ran before left the processor's caches full of its own.
-	if err := k.Run(1); err != nil {
+	if err := k.Run(max(k.Warm, 1)); err != nil {
 		return 0, fmt.Errorf("%s: %w", k.Name, err)
 	}
 	start := time.Now()

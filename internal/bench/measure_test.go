@@ -132,3 +132,23 @@ func TestMeasureKeepsToItsLimit(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, samples[0][0], 2)
 }
+
+// Each sample is preceded by the shots that the case asks for.
+func TestWarm(t *testing.T) {
+	calls := map[string][]int{}
+	run := func(name string) func(int) error {
+		return func(shots int) error { calls[name] = append(calls[name], shots); return nil }
+	}
+	groups := []bench.Group{{Cases: []bench.Case{{Name: "cold", Run: run("cold")}, {Name: "warm", Run: run("warm"), Warm: 7}}}}
+	samples, err := bench.Measure(context.Background(), groups, bench.Options{Rounds: 3, Shot: time.Nanosecond})
+	require.NoError(t, err)
+	require.Len(t, samples[0][1], 3)
+	for name, first := range map[string]int{"cold": 1, "warm": 7} {
+		require.Len(t, calls[name], 2*(3+3), "three to warm up, and three rounds")
+		for i, n := range calls[name] {
+			if i%2 == 0 {
+				require.Equal(t, first, n, name)
+			}
+		}
+	}
+}

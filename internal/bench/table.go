@@ -70,7 +70,7 @@ func WriteTable(w io.Writer, intro string, results []Result) error {
 				row = append(row, "", "")
 				continue
 			}
-			row = append(row, Number(v/scale), strconv.FormatFloat(r.quotient(ref), 'f', 2, 64))
+			row = append(row, Number(v/scale), share(r.quotient(ref)))
 		}
 		if notes {
 			row = append(row, r.Note)
@@ -129,17 +129,27 @@ func Scale(v float64, unit string) (by float64, name string) {
 	return 1, unit
 }
 
-// Number writes three digits and more.
+// Number writes three digits and more, and two of what is small.
 func Number(v float64) string {
 	switch {
 	case v == 0:
 		return "0"
+	case v < 0.1 && v > -0.1:
+		return strconv.FormatFloat(v, 'g', 2, 64)
 	case v < 10 && v > -10:
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	case v < 100 && v > -100:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+// share writes a quotient to the hundredth, and a small one to two digits.
+func share(v float64) string {
+	if v < 0.1 {
+		return Number(v)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
 // References are the names of what was measured beside the result, in order.

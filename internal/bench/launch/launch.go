@@ -46,7 +46,7 @@ type Options struct {
 const otherAllocations = 512
 
 // DefaultSizes are the launches of a submission that are measured.
-func DefaultSizes() []int { return []int{1, 16, 256, 1024} }
+func DefaultSizes() []int { return []int{1, 16, 256, 1024, 4096} }
 
 // Validate reports sizes that cannot be measured.
 func (o *Options) Validate() error {
@@ -389,8 +389,9 @@ func (r *rig) once() ([]bench.Result, error) {
 	return list, nil
 }
 
-// hostShots is how many replays the host's part is measured with.
-const hostShots = 300
+// hostShots is how many replays of n launches the host's part is measured with: hundreds,
+// but not so many that the device takes seconds.
+func hostShots(n int) int { return min(max(1<<17/n, 25), 300) }
 
 // host measures what the host does for a replay: the call alone, without the wait, and
 // what setting a parameter beforehand adds to it.
@@ -417,7 +418,7 @@ func (r *rig) host(s *size) ([]bench.Result, error) {
 		return nil, err
 	}
 	var calls, sets []float64
-	for i := range 2 * hostShots {
+	for i := range 2 * hostShots(s.n) {
 		begin := time.Now()
 		if i%2 == 1 {
 			err = g.Set("scale", cmdbuf.Float32(float32(i)))
