@@ -617,6 +617,10 @@ func (w *writer) draw(t *rapid.T) (*step, bool) {
 	return w.drawLaunch(t)
 }
 
+// oneGroup is a number of elements that one workgroup of any kernel does. An indirect
+// launch runs as many as its grid says, and the interpreter knows only all or nothing.
+const oneGroup = 32
+
 func (w *writer) drawLaunch(t *rapid.T) (*step, bool) {
 	k := rapid.SampledFrom(integerKernels()).Draw(t, "kernel")
 	s := &step{kind: launchStep, kernel: k, args: make([]argument, len(k.Params))}
@@ -651,7 +655,7 @@ func (w *writer) drawLaunch(t *rapid.T) (*step, bool) {
 	for i := range s.args {
 		s.args[i] = w.maybeName(t, s.args[i])
 	}
-	if g := w.grids(); len(g) > 0 && rapid.IntRange(0, 5).Draw(t, "indirect") == 0 {
+	if g := w.grids(); len(g) > 0 && s.out().layout.Len() <= oneGroup && rapid.IntRange(0, 5).Draw(t, "indirect") == 0 {
 		s.grid = rapid.SampledFrom(g).Draw(t, "grid")
 	}
 	return s, true
