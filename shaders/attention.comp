@@ -5,25 +5,34 @@
 #include "float.glsl"
 
 // Words: groups, pieces of a head, elements of a head, keys in the cache, scale,
-// steps along a head of (out, q, k, v), steps between keys of (k, v), offset of the
-// position, then views out, q, k, v and the row number over batch, row and head.
+// steps along a head of (out, q, k, v), steps between keys of (k, v), columns, fours,
+// then views out, q, k, v, the row number and the position over batch, row and head.
 //
-// A group makes a piece of size.x elements of one row and head of out. It goes
-// through the keys in tiles of size.x: an invocation works out the score of one
-// key, then sums one element of the values, with the greatest score so far taken
-// off (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
+// A group makes a piece of one row and head of out: one unit for each of its columns, a
+// power of two of invocations. A unit is an element, or with fours 1, where heads lie side
+// by side and aligned, four of them, which a driver on the CPU loads at the price of one.
+// It goes through the keys in tiles of size.x: an invocation works out the score of one
+// key, then sums one unit of the values over the keys of its part of the group, with the
+// greatest score so far taken off (Milakov and Gimelshein, "Online normalizer calculation
+// for softmax", 2018). In the end the parts are added.
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 
-layout(set = 0, binding = 1, std430) readonly buffer Q { float q[]; };
-layout(set = 0, binding = 2, std430) readonly buffer K { float keys[]; };
-layout(set = 0, binding = 3, std430) readonly buffer V { float values[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Q { vec4 q[]; };
+layout(set = 0, binding = 2, std430) readonly buffer K { vec4 keys[]; };
+layout(set = 0, binding = 3, std430) readonly buffer V { vec4 values[]; };
 layout(set = 0, binding = 4, std430) readonly buffer Position { int position[]; };
-layout(set = 0, binding = 5, std430) writeonly buffer Out { float result[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer Out { vec4 result[]; };
+
+// Single elements: no driver was seen to load or store the other three.
+#define ELEMENT(v, i) v[(i) >> 2u][(i) & 3u]
 
 const uint MAX_HEAD = 1024u;
-shared float query[MAX_HEAD];
-shared float score[gl_WorkGroupSize.x];
+shared vec4 query[MAX_HEAD / 4u];
+// Scores of a tile, later the sums of parts.
+shared vec4 score[gl_WorkGroupSize.x / 4u + 1u];
+shared vec4 sums[gl_WorkGroupSize.x];
+shared float weights[gl_WorkGroupSize.x];
 
 void main() {
     uint g = linearGroup();
@@ -37,17 +46,22 @@ void main() {
     uint os = info[5], qs = info[6], ks = info[7], vs = info[8];
     uint kn = info[9], vn = info[10];
 
-    uint vo = 12u;
+    uint columns = info[11];
+    bool fours = info[12] != 0u;
+
+    const uint vo = 13u;
     uint r = info[vo];
     uint vq = vo + VIEW_WORDS(r);
     uint vk = vq + VIEW_WORDS(r);
     uint vv = vk + VIEW_WORDS(r);
     uint vc = vv + VIEW_WORDS(r);
+    uint vp = vc + VIEW_WORDS(r);
     uint io = VIEW_OFFSET(vo);
     uint iq = VIEW_OFFSET(vq);
     uint ik = VIEW_OFFSET(vk);
     uint iv = VIEW_OFFSET(vv);
     uint row = VIEW_OFFSET(vc);
+    uint ip = VIEW_OFFSET(vp);
     uint i = g / pieces;
     uint piece = g - i * pieces;
     for (uint d = r; d-- > 0u;) {
@@ -62,77 +76,105 @@ void main() {
         ik += c * VIEW_STRIDE(vk, r, d);
         iv += c * VIEW_STRIDE(vv, r, d);
         row += c * VIEW_STRIDE(vc, r, d);
+        ip += c * VIEW_STRIDE(vp, r, d);
     }
-    int seen = position[info[11]] + int(row) + 1;
+    int seen = position[ip] + int(row) + 1;
     uint live = uint(clamp(seen, 0, int(cache)));
 
     uint lid = gl_LocalInvocationID.x;
     uint size = gl_WorkGroupSize.x;
-    uint element = piece * size + lid;
-    for (uint d = lid; d < len; d += size) {
-        query[d] = q[iq + d * qs];
+    uint parts = size / columns;
+    uint part = lid / columns;
+    uint units = fours ? len >> 2u : len;
+    uint unit = piece * columns + (lid & (columns - 1u));
+    bool mine = unit < units;
+    uint four = fours ? units : 0u; // of a head that are read so
+    for (uint d = lid; d < four; d += size) {
+        query[d] = q[(iq >> 2u) + d];
+    }
+    for (uint d = 4u * four + lid; d < len; d += size) {
+        ELEMENT(query, d) = ELEMENT(q, iq + d * qs);
     }
     barrier();
 
-    float most = uintBitsToFloat(0xff800000u);
+    const float NOTHING = uintBitsToFloat(0xff800000u);
+    float most = NOTHING;
     float weight = 0.0;
-    float total = 0.0;
+    vec4 total = vec4(0.0);
     for (uint first = 0u; first < live; first += size) {
         uint count = min(size, live - first);
-        float mine = 0.0;
+        float own = NOTHING;
         if (lid < count) {
             uint at = ik + (first + lid) * kn;
-            uint d = 0u;
-            for (; d + 4u <= len; d += 4u) {
+            uint at4 = at >> 2u;
+            vec4 dots = vec4(0.0);
+            for (uint d = 0u; d < four; d++) {
+                dots += query[d] * keys[at4 + d];
+            }
+            for (uint d = 4u * four; d < len; d += 4u) {
                 [[unroll]] for (uint e = 0u; e < 4u; e++) {
-                    mine += query[d + e] * keys[at + (d + e) * ks];
+                    if (d + e < len) {
+                        dots[e] += ELEMENT(query, d + e) * ELEMENT(keys, at + (d + e) * ks);
+                    }
                 }
             }
-            for (; d < len; d++) {
-                mine += query[d] * keys[at + d * ks];
-            }
-            mine *= scale;
-            score[lid] = mine;
+            own = ((dots.x + dots.y) + (dots.z + dots.w)) * scale;
         }
+        ELEMENT(score, lid) = own;
         barrier();
-        float top = most;
-        uint j = 0u;
-        for (; j + 8u <= count; j += 8u) {
-            [[unroll]] for (uint e = 0u; e < 8u; e++) {
-                top = max(top, score[j + e]);
-            }
+        vec4 tops = vec4(most);
+        for (uint j = 0u; j < size >> 2u; j++) {
+            tops = max(tops, score[j]);
         }
-        for (; j < count; j++) {
-            top = max(top, score[j]);
-        }
+        float top = max(max(tops.x, tops.y), max(tops.z, tops.w));
         barrier();
-        if (lid < count) {
-            score[lid] = expf(mine - top);
-        }
+        ELEMENT(score, lid) = lid < count ? expf(own - top) : 0.0;
         barrier();
         float fade = expf(most - top);
         most = top;
         weight *= fade;
         total *= fade;
-        if (element < len) {
-            uint at = iv + first * vn + element * vs;
-            uint j = 0u;
-            for (; j + 8u <= count; j += 8u) {
-                [[unroll]] for (uint e = 0u; e < 8u; e++) {
-                    float p = score[j + e];
-                    weight += p;
-                    total += p * values[at + (j + e) * vn];
+        uint at = iv + first * vn;
+        uint at4 = (at >> 2u) + unit;
+        uint vn4 = uint(int(vn) >> 2);
+        uint end = mine && fours ? count : 0u;
+        for (uint j = 4u * part; j < end; j += 4u * parts) {
+            vec4 p = score[j >> 2u];
+            weight += (p.x + p.y) + (p.z + p.w);
+            [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                if (j + e < end) {
+                    total += p[e] * values[at4 + (j + e) * vn4];
                 }
             }
-            for (; j < count; j++) {
-                float p = score[j];
-                weight += p;
-                total += p * values[at + j * vn];
+        }
+        at += unit * vs;
+        end = mine && !fours ? count : 0u;
+        for (uint j = 4u * part; j < end; j += 4u * parts) {
+            vec4 p = score[j >> 2u];
+            weight += (p.x + p.y) + (p.z + p.w);
+            [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                if (j + e < end) {
+                    total.x += p[e] * ELEMENT(values, at + (j + e) * vn);
+                }
             }
         }
         barrier();
     }
-    if (element < len) {
-        result[io + element * os] = live == 0u ? 0.0 : total / weight;
+    sums[lid] = total;
+    weights[lid] = weight;
+    for (uint step = parts / 2u; step > 0u; step /= 2u) {
+        barrier();
+        if (part < step) {
+            sums[lid] += sums[lid + step * columns];
+            weights[lid] += weights[lid + step * columns];
+        }
+    }
+    if (part == 0u && mine) {
+        vec4 v = live == 0u ? vec4(0.0) : sums[lid] / weights[lid];
+        if (fours) {
+            result[(io >> 2u) + unit] = v;
+        } else {
+            ELEMENT(result, io + unit * os) = v.x;
+        }
     }
 }

@@ -3,7 +3,7 @@ package shaders
 import "fmt"
 
 // maxTensors is the most tensors that one built-in kernel walks together.
-const maxTensors = 5
+const maxTensors = 6
 
 // nest is a loop nest: several tensors walked over one shape. Tensor 0 decides
 // the order of the axes.

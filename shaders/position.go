@@ -56,7 +56,8 @@ var (
 	// j from 0 to position+t, as many of them as the cache has. q and out are
 	// [… t, heads, size], keys and values [… cache, groups, size], where the heads
 	// share the groups evenly: h' = h·groups/heads. Position is the row of the first
-	// query. The batch axes of keys and values broadcast. If nothing is seen the
+	// query: a single element, or one for each of the batch, of the shape of q's batch
+	// axes or broadcast to it. The batch axes of keys and values broadcast. If nothing is seen the
 	// result is 0. Size is at most 1024.
 	//
 	// The error is Σ p|v|·(2E + (2n+20)·u), where E = (size+4)·u·max scale·Σ|q·k| +
@@ -70,7 +71,7 @@ var (
 			{Name: "scale", Kind: ScalarParam, DType: Float32},
 			{Name: "out", DType: Float32, Access: Write, Binding: 5},
 		},
-		Plan: planAttention, Grid: FoldedGrid, Spec: narrowWorkgroup,
+		Plan: planAttention, Grid: FoldedGrid, Spec: attentionWorkgroup,
 	})
 )
 
@@ -90,8 +91,14 @@ func rotary(plan Planner) KernelSpec {
 const maxHead = 1024
 
 // maxKeys is the longest cache that attention walks in tiles of so many keys: see
-// maxRounds. A tile takes size/4 rounds for the scores and a quarter of the keys.
-func maxKeys(tile, size int) int { return tile * (3 * maxRounds / (size/4 + tile/4 + 16)) }
+// maxRounds. A tile takes size/4 rounds for the scores and a quarter of the keys twice.
+func maxKeys(tile, size int) int { return tile * (3 * maxRounds / (size/4 + tile/2 + 16)) }
+
+// attentionWorkgroup has invocations in fours, which is how scores are read.
+func attentionWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
+	limits.Tuning.Workgroup = max(limits.Tuning.workgroup(), 4)
+	return narrowWorkgroup(limits)
+}
 
 // RotaryFrequencies are base^(-2i/size), i below size/2, for Rotary: base is 10000
 // in most models.
@@ -373,9 +380,6 @@ func rotate(env Env, ops []Operand, pairs pairing, p *Plan) error {
 
 func planAttention(env Env, ops []Operand, p *Plan) error {
 	q, keys, values, out := &ops[0].Layout, &ops[1].Layout, &ops[2].Layout, &ops[5].Layout
-	if err := onePosition(ops, 3); err != nil {
-		return err
-	}
 	for _, i := range [...]int{0, 1, 2} {
 		if ops[i].Rank < 3 {
 			return shapeError(i, "[… rows heads size]", &ops[i].Layout)
@@ -418,6 +422,17 @@ func planAttention(env Env, ops []Operand, p *Plan) error {
 	lk := head(keys, perGroup, 0, keys.Stride[k+1], 0)
 	lv := head(values, perGroup, 0, values.Stride[v+1], 0)
 	numbers := rowNumbers(&lo, r)
+	// One position for all, or one for each of the batch.
+	lp := ops[3].Layout
+	if lp.len() == 1 {
+		lp.Rank = 0
+	} else if lp.Rank > r {
+		return shapeError(3, "a single element, or one for each of the batch of q's "+shapeOf(q), &ops[3].Layout)
+	}
+	for range 3 { // row, group and head
+		lp.Shape[lp.Rank], lp.Stride[lp.Rank] = 1, 0
+		lp.Rank++
+	}
 	var n nest
 	n.lead(&lo)
 	n.broadcast(&lq)
@@ -428,9 +443,21 @@ func planAttention(env Env, ops []Operand, p *Plan) error {
 		return shapeError(2, "batch axes that broadcast to those of q's "+shapeOf(q), values)
 	}
 	n.broadcast(&numbers)
+	if !n.broadcast(&lp) {
+		return shapeError(3, "a single element, or one for each of the batch of q's "+shapeOf(q), &ops[3].Layout)
+	}
 	total := n.len()
 	n.normalise()
-	pieces := ceilDiv(size, tile)
+	steps := [maxTensors]int{out.Stride[r+2], q.Stride[r+2], keys.Stride[k+2], values.Stride[v+2], noRow, noRow}
+	fours := size%4 == 0 && keys.Stride[k]%4 == 0 && values.Stride[v]%4 == 0 && inFoursAlong(&n, steps)
+	units, columns := size, 1
+	if fours {
+		units = size / 4
+	}
+	for columns < min(units, tile) {
+		columns *= 2
+	}
+	pieces := ceilDiv(units, columns)
 	w := infoWriter{words: p.Info}
 	w.put(uint32(total * pieces))
 	w.put(uint32(pieces))
@@ -443,7 +470,8 @@ func planAttention(env Env, ops []Operand, p *Plan) error {
 	w.put(uint32(values.Stride[v+2]))
 	w.put(uint32(keys.Stride[k]))
 	w.put(uint32(values.Stride[v]))
-	w.put(uint32(ops[3].Offset))
+	w.put(uint32(columns))
+	w.put(truth(fours))
 	for t := range n.tensors {
 		w.view(&n, t)
 	}

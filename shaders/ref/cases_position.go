@@ -73,9 +73,15 @@ func (g *gen) attention(name string, batch []int, rows, heads, groups, size, cac
 	}
 	q, k, v := g.floats32(shape), g.floats32(kv), g.floats32(kv)
 	scale := float32(1 / math.Sqrt(float64(max(size, 1))) / 8)
-	return g.build("attention/"+name, shaders.Attention).tensor(q).tensor(k).tensor(v).tensor(g.one(position)).float(scale).
+	at := func([]int) int { return position }
+	where := g.one(position)
+	if !g.plain && g.rng.IntN(2) == 0 { // one for each of the batch
+		where = g.below(-2, cache+2, g.narrow(batch))
+		at = func(batch []int) int { return int(int32(where.Data[Index(where.Layout, batch)])) }
+	}
+	return g.build("attention/"+name, shaders.Attention).tensor(q).tensor(k).tensor(v).tensor(where).float(scale).
 		out(shaders.Float32, shape).
-		want(Attention(tensorOf(q), tensorOf(k), tensorOf(v), position, float64(scale), shape))
+		want(Attention(tensorOf(q), tensorOf(k), tensorOf(v), at, float64(scale), shape))
 }
 
 func (g *gen) matvec(name string, batch []int, m, k int) []Case {
@@ -186,6 +192,12 @@ func (g *gen) positionEdges() []Case {
 		cases = append(cases, g.matvecBlocks(fmt.Sprint(s), nil, s[0], s[1])...)
 	}
 	cases = append(cases, g.matvecBlocks("batch", []int{3, 2}, 50, 36)...)
+	plain := g.plain
+	g.plain = false
+	for i := range 6 { // about half of them with positions of their own
+		cases = append(cases, g.attention(fmt.Sprintf("batch/%d", i), []int{3, 2}, 2, 4, 2, 16, 90, 40))
+	}
+	g.plain = plain
 	cases = append(cases, g.longProducts()...)
 	cases = append(cases, g.hiddenProducts()...)
 	for _, s := range [][]int{{0}, {}, {1}, {1021}, {5, 7}} {

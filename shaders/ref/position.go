@@ -95,15 +95,16 @@ func Rotary(x, frequencies Tensor, position int, half bool, shape []int) Result 
 	return r
 }
 
-// Attention is softmax(scale·q·keys) @ values over the keys up to position and row.
-func Attention(q, keys, values Tensor, position int, scale float64, shape []int) Result {
+// Attention is softmax(scale·q·keys) @ values over the keys up to position and row, the
+// position being that of a batch.
+func Attention(q, keys, values Tensor, position func(batch []int) int, scale float64, shape []int) Result {
 	r := newResult(shape)
 	rank := len(shape)
 	heads, size := shape[rank-2], shape[rank-1]
 	cache, groups := keys.Shape[keys.Rank-3], keys.Shape[keys.Rank-2]
 	eachRow(shape, func(pos []int, first int) {
 		t, h := pos[rank-3], pos[rank-2]
-		n := min(max(position+t+1, 0), cache)
+		n := min(max(position(pos[:rank-3])+t+1, 0), cache)
 		if n == 0 {
 			return
 		}
