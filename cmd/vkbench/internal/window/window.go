@@ -98,6 +98,9 @@ func (c Control) Resize(width, height int) { c.window.SetSize(width, height) }
 // Minimise asks the window manager to minimise the window.
 func (c Control) Minimise() { c.window.Iconify() }
 
+// Minimised tells whether the window manager has.
+func (c Control) Minimised() bool { return c.window.GetAttrib(glfw.Iconified) == glfw.True }
+
 // Hide takes the window off the screen, and Restore brings it back, also when minimised.
 func (c Control) Hide() { c.window.Hide() }
 
