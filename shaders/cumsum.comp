@@ -5,7 +5,8 @@
 #include "float.glsl"
 
 // Words: rows, length, elements along a row in step (x, out), 1 where a group takes
-// a row and 0 where an invocation does, then views out and x over the other axes.
+// a row and 0 where an invocation does, 1 where an invocation may read and write fours,
+// then views out and x over the other axes.
 //
 // The sum so far is kept with its rounding errors (Knuth's two-sum), so a long row
 // is as good as a short one. A group takes tiles of 8 elements an invocation, whose
@@ -13,8 +14,11 @@
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 
-layout(set = 0, binding = 1, std430) readonly buffer X { float x[]; };
-layout(set = 0, binding = 2, std430) writeonly buffer Out { float result[]; };
+layout(set = 0, binding = 1, std430) readonly buffer X { vec4 x[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer Out { vec4 result[]; };
+
+// Single elements: no driver was seen to load or store the other three.
+#define ELEMENT(v, i) v[(i) >> 2u][(i) & 3u]
 
 shared float scan[2u * gl_WorkGroupSize.x];
 
@@ -30,7 +34,7 @@ void main() {
     uint size = gl_WorkGroupSize.x;
     uint row = shared_ ? linearGroup() : linearGroup() * size + lid;
     bool live = row < rows;
-    uint vo = 5u;
+    const uint vo = 6u;
     uint r = info[vo];
     uint vx = vo + VIEW_WORDS(r);
     uint io = VIEW_OFFSET(vo);
@@ -49,9 +53,20 @@ void main() {
     float rest = 0.0;
     if (!shared_) {
         if (live) {
-            for (uint i = 0u; i < len; i++) {
-                twoSum(sum, rest, x[ix + i * xs]);
-                result[io + i * os] = both(sum, rest);
+            uint fours = info[5] == 0u ? 0u : len >> 2u;
+            uint ix4 = ix >> 2u;
+            uint io4 = io >> 2u;
+            for (uint i = 0u; i < fours; i++) {
+                vec4 v = x[ix4 + i];
+                [[unroll]] for (uint k = 0u; k < 4u; k++) {
+                    twoSum(sum, rest, v[k]);
+                    v[k] = both(sum, rest);
+                }
+                result[io4 + i] = v;
+            }
+            for (uint i = 4u * fours; i < len; i++) {
+                twoSum(sum, rest, ELEMENT(x, ix + i * xs));
+                ELEMENT(result, io + i * os) = both(sum, rest);
             }
         }
         return;
@@ -66,7 +81,7 @@ void main() {
         float before = 0.0;
         [[unroll]] for (uint k = 0u; k < PER; k++) {
             if (k < count) {
-                before += x[ix + (i + k) * xs];
+                before += ELEMENT(x, ix + (i + k) * xs);
             }
             own[k] = before;
         }
@@ -87,7 +102,7 @@ void main() {
             if (k < count) {
                 float s = sum, e = rest;
                 twoSum(s, e, before + own[k]);
-                result[io + (i + k) * os] = both(s, e);
+                ELEMENT(result, io + (i + k) * os) = both(s, e);
             }
         }
         twoSum(sum, rest, scan[from * size + size - 1u]);

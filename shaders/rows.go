@@ -299,7 +299,13 @@ func planCumSum(env Env, ops []Operand, p *Plan) error {
 	}
 	n.normalise()
 	shared, perGroup := uint32(0), size
-	if rows < size && length > 32 || length > maxRounds/4 {
+	// Where scans are cheap a group takes a row unless there are enough rows for all
+	// invocations, on the CPU unless there are enough for a vector of them on each core.
+	enough := size
+	if env.Tuning.Reads == Scattered {
+		enough = 32
+	}
+	if rows < enough && length > 32 || length > maxRounds/4 {
 		shared, perGroup = 1, 1
 		// Eight elements a round, each with the rounds of a scan.
 		if err := tooLong(length, size/2); err != nil {
@@ -312,6 +318,7 @@ func planCumSum(env Env, ops []Operand, p *Plan) error {
 	w.put(uint32(steps[1]))
 	w.put(uint32(steps[0]))
 	w.put(shared)
+	w.put(truth(inFoursAlong(&n, steps)))
 	w.view(&n, 0)
 	w.view(&n, 1)
 	p.Info = w.words
