@@ -97,7 +97,7 @@ func Builtins() []*Kernel {
 		IntToFloat, UintToFloat, Fill, Iota, IotaInt, RandomUniform, RandomNormal, Sum, Mean, Max, Min,
 		ArgMax, SumParts, MaxParts, MinParts, Softmax, CrossEntropy, CrossEntropyGrad, LayerNorm, RMSNorm,
 		CumSum, Gather, Put, ScatterAdd, Rotary, RotaryHalf, Attention, MatVec, MatVecAdd, SGD, Momentum,
-		Adam,
+		Adam, HalfToFloat, FloatToHalf, GatherHalf, MatVecHalf,
 	}
 }
 
