@@ -588,11 +588,17 @@ func drawWord(t *rapid.T) uint32 {
 	return rapid.Uint32().Draw(t, "value")
 }
 
+// drawGroups draws an extent of an indirect launch's grid: none, or enough, with the two
+// others, that every element has an invocation however few a group has.
+func drawGroups(t *rapid.T) uint32 {
+	return rapid.SampledFrom([]uint32{0, 4, 5}).Draw(t, "groups")
+}
+
 func drawWords(t *rapid.T, m *cells, n int) []uint32 {
 	words := make([]uint32, n)
 	for i := range words {
 		if m.grid {
-			words[i] = uint32(rapid.IntRange(0, 2).Draw(t, "groups"))
+			words[i] = drawGroups(t)
 		} else {
 			words[i] = drawWord(t)
 		}
@@ -610,7 +616,7 @@ func (w *writer) draw(t *rapid.T) (*step, bool) {
 	case 2:
 		if g := w.grids(); len(g) > 0 { // workgroups for later
 			m := rapid.SampledFrom(g).Draw(t, "grid")
-			value := argument{scalar: true, dtype: m.dtype, bits: uint32(rapid.IntRange(0, 2).Draw(t, "groups"))}
+			value := argument{scalar: true, dtype: m.dtype, bits: drawGroups(t)}
 			return &step{kind: launchStep, kernel: shaders.Fill, args: []argument{value, {dtype: m.dtype, win: window{m, shaders.Contiguous(3)}}}}, true
 		}
 	}
