@@ -25,6 +25,7 @@ func (b *operands) cases(size kernelSizes) []kernelCase {
 	b.rows(size.elements)
 	b.products(size)
 	b.positions(size.elements)
+	b.halves(size.elements)
 	b.optimisers(size.elements)
 	return b.list
 }

@@ -54,7 +54,9 @@ type sharing struct {
 }
 
 // element is what the operands consist of.
-type element interface{ float32 | int32 | uint32 }
+type element interface {
+	float32 | int32 | uint32 | shaders.Half
+}
 
 // both is a tensor and its numbers.
 type both[T element] struct {
