@@ -74,6 +74,12 @@ func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes)
 	if err != nil {
 		return nil, err
 	}
+	// So does the one operand of a kernel that only reads.
+	reading, err := memoryProbes(ctx, s, 4*size.elements)
+	defer func() { err = errors.Join(err, closeProbes(reading)) }()
+	if err != nil {
+		return nil, err
+	}
 	sizes := o.probeSizes(s.Device())
 	// The best of these is within a few per cent of the whole sweep's.
 	arithmetic, err := fmaProbes(ctx, s, sizes.invocations, []variant.FMA{{Width: 1, Accumulators: 8, Unroll: 16}, {Width: 1, Accumulators: 12, Unroll: 4}, {Width: 1, Accumulators: 12, Unroll: 16}, {Width: 4, Accumulators: 4, Unroll: 4}})
@@ -104,19 +110,19 @@ func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes)
 		}
 		groups = append(groups, one(c.kernel.Name, launches(ctx, s, c.kernel, c.args...)))
 	}
-	for _, p := range append(slices.Clone(memory), arithmetic...) {
+	probes := append([]probe{reading[0], memory[1]}, arithmetic...)
+	for _, p := range probes {
 		groups = append(groups, one(p.name, p.run))
 	}
 	samples, err := o.measure(ctx, groups)
 	if err != nil {
 		return nil, err
 	}
-	operations := 0.0 // a nanosecond
-	for i, p := range arithmetic {
-		operations = max(operations, bench.Median(rates(p.amount, samples[len(cases)+len(memory)+i])))
+	rate := func(i int) float64 { return bench.Median(rates(probes[i].amount, samples[len(cases)+i])) }
+	read, copied, operations := rate(0), rate(1), 0.0 // a nanosecond
+	for i := 2; i < len(probes); i++ {
+		operations = max(operations, rate(i))
 	}
-	read := bench.Median(rates(memory[0].amount, samples[len(cases)]))
-	copied := bench.Median(rates(memory[1].amount, samples[len(cases)+1]))
 	product := ceiling{operations: operations, loads: read / 16}
 	for i, c := range cases {
 		r := bench.NewResult(kernelsName, c.kernel.Name, "wall", "ns/launch", samples[i], 1)
@@ -150,7 +156,7 @@ func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes)
 		name, what, metric, unit string
 		value                    float64
 	}{
-		{"roof/read", "reading " + sizeName(3*4*size.elements) + ", of kernels that write next to nothing", "bandwidth", "GB/s", read},
+		{"roof/read", "reading " + sizeName(4*size.elements) + ", of kernels that write next to nothing", "bandwidth", "GB/s", read},
 		{"roof/memory", "copying " + sizeName(3*4*size.elements) + ", read plus written", "bandwidth", "GB/s", copied},
 		{"roof/arithmetic", "fused multiply-adds alone; a matrix product is bounded by its loads as well", "arithmetic", "GFLOP/s", operations},
 	} {
