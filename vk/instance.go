@@ -82,6 +82,12 @@ func newInstance(v Validation, prints ShaderPrints, logger *slog.Logger) (*insta
 		spec.Portability = true
 		spec.Extensions = append(spec.Extensions, portability)
 	}
+	// Debuggers that capture what a program does, such as RenderDoc, show names only where the
+	// program enabled the extension by itself. It does not depend on validation.
+	if slices.Contains(extensions, debugUtils) {
+		spec.Names = true
+		spec.Extensions = append(spec.Extensions, debugUtils)
+	}
 	if v != ValidationOff || prints != PrintsIgnored {
 		layers, r := loader.Layers()
 		if r < 0 {
@@ -108,11 +114,14 @@ func newInstance(v Validation, prints ShaderPrints, logger *slog.Logger) (*insta
 			return nil, fmt.Errorf("vk: %w: the layer %s can be told neither by %s nor by %s to collect what shaders print; install a later one",
 				ErrUnsupported, validationLayer, layerSettings, validationFeatures)
 		}
-		spec.Messages = slices.Contains(of, debugUtils) || slices.Contains(extensions, debugUtils)
+		spec.Messages = spec.Names || slices.Contains(of, debugUtils)
 		if !spec.Messages {
 			return nil, fmt.Errorf("vk: %w: %s has no %s, so its messages would be lost", ErrNoValidation, validationLayer, debugUtils)
 		}
-		spec.Extensions = append(spec.Extensions, debugUtils)
+		if !spec.Names {
+			spec.Names = true
+			spec.Extensions = append(spec.Extensions, debugUtils)
+		}
 		if spec.ValidationFeatures && !spec.LayerSettings {
 			spec.Extensions = append(spec.Extensions, validationFeatures)
 		}

@@ -189,6 +189,7 @@ type InstanceSpec struct {
 	APIVersion         uint32
 	Validation         Validation
 	Messages           bool // collect debug-utils messages
+	Names              bool // VK_EXT_debug_utils is among the extensions: objects can be named
 	Portability        bool // also list devices that are not fully conformant
 	LayerSettings      bool // the validation layer takes VK_EXT_layer_settings
 	ValidationFeatures bool // the validation layer takes VK_EXT_validation_features
@@ -212,7 +213,7 @@ func flag(b bool) C.uint32_t {
 // NewInstance makes an instance.
 func (l *Loader) NewInstance(s InstanceSpec) (*Instance, int32) {
 	spec := C.vc_instance_spec{
-		api_version: C.uint32_t(s.APIVersion), validation: C.uint32_t(s.Validation), messages: flag(s.Messages),
+		api_version: C.uint32_t(s.APIVersion), validation: C.uint32_t(s.Validation), messages: flag(s.Messages), names: flag(s.Names),
 		portability: flag(s.Portability), layer_settings: flag(s.LayerSettings), validation_features: flag(s.ValidationFeatures), prints: flag(s.Prints),
 	}
 	layers, extensions := flat(s.Layers), flat(s.Extensions)

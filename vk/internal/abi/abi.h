@@ -23,6 +23,7 @@ typedef struct {
     uint32_t api_version;     // what the application asks for
     uint32_t validation;      // VC_VALIDATE_…
     uint32_t messages;        // 1: collect debug-utils messages in the ring
+    uint32_t names;           // 1: the extensions hold VK_EXT_debug_utils, so objects can be named
     uint32_t portability;     // 1: list devices that are not fully conformant (MoltenVK)
     uint32_t layer_settings;  // 1: the validation layer takes VK_EXT_layer_settings
     uint32_t validation_features; // 1: the validation layer takes VK_EXT_validation_features

@@ -25,6 +25,7 @@ struct vc_instance {
     VcObject handle;
     get_instance_proc get;
     VcHandle messenger;
+    int names; // VK_EXT_debug_utils is enabled
 
     vc_lock lock; // guards the ring
     uint32_t pending, head, dropped, slots;
@@ -261,6 +262,7 @@ VcResult vc_instance_new(void *get, const vc_instance_spec *spec, const char *la
         r = VC_ERROR_INITIALIZATION_FAILED;
         goto fail;
     }
+    in->names = spec->names != 0;
     if (spec->messages) {
         VcResult(VC_CALL * make)(VcObject, const VcDebugUtilsMessengerCreateInfo *, const void *, VcHandle *) =
             (void *)in->get(in->handle, "vkCreateDebugUtilsMessengerEXT");
@@ -426,7 +428,7 @@ VcResult vc_device_new(vc_instance *in, uint64_t physical, uint32_t family, uint
         r = VC_ERROR_INITIALIZATION_FAILED;
         goto fail;
     }
-    d->SetDebugUtilsObjectName = in->messenger ? (void *)in->GetDeviceProcAddr(d->handle, "vkSetDebugUtilsObjectNameEXT") : NULL;
+    d->SetDebugUtilsObjectName = in->names ? (void *)in->GetDeviceProcAddr(d->handle, "vkSetDebugUtilsObjectNameEXT") : NULL;
     free(names);
     free(priorities);
     *out = d;
