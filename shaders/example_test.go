@@ -19,6 +19,6 @@ func ExampleKernel_Plan() {
 	err = shaders.Add.Plan(shaders.Env{WorkgroupSize: size}, []shaders.Operand{row, matrix, row}, &plan)
 	fmt.Println(err)
 	// Output:
-	// <nil> [977 1 1] 20
+	// <nil> [977 1 1] 14
 	// shaders: add: parameter 1 (b): shape: want one that broadcasts to [1000], found [1000 1000]
 }

@@ -10,8 +10,6 @@
 #define WALK 1u
 #include "walk.glsl"
 
-layout(local_size_x = 64, local_size_x_id = 0) in;
-
 layout(set = 0, binding = 1, std430) readonly buffer Table { uint table[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Table4 { uvec2 table4[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Ids { int ids[]; };
@@ -19,39 +17,34 @@ layout(set = 0, binding = 3, std430) writeonly buffer Out { uint result[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer Out4 { uvec4 result4[]; };
 
 void main() {
-    uvec4 work = info4[WALK];
-    uint g = linearGroup();
-    if (g >= work.x) {
+    uint i = item();
+    if (i >= head.z) {
         return;
     }
     uvec4 rows = info4[0];
-    uint first = g * work.y + gl_LocalInvocationID.x;
-    uint last = min(g * work.y + work.y, work.z);
-    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
-        uint run = walk(e, BLOCKS);
-        uint id = uint(ids[at[2]]); // negative ones become larger than any row
-        uint from = at[1] + id * rows.z;
-        bool inside = id < rows.x;
-        for (uint k = 0u; k < run; k++) {
-            uvec2 v = uvec2(0u);
-            if (inside) {
-                v = table4[from + k];
-            }
-            result4[at[0] + k] = fromHalves(v);
-        }
+    uint length = walk(i);
+    uint run = blocks ? length : 0u;
+    uint id = 0u;
+    if (blocks) {
+        id = uint(ids[at[2]]); // negative ones become larger than any row
     }
-    uvec4 steps = info4[WALK + 5u];
-    last = min(g * work.y + work.y, work.w);
-    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
-        uint run = walk(e, SINGLES);
-        for (uint k = 0u; k < run; k++) {
-            uint id = uint(ids[at[2] + k * steps.z]);
-            uint v = 0u;
-            if (id < rows.x) {
-                uint i = at[1] + k * steps.y + id * rows.y;
-                v = fromHalf(HALF(table, i));
-            }
-            result[at[0] + k * steps.x] = v;
+    uint from = at[1] + id * rows.z;
+    bool inside = id < rows.x;
+    for (uint k = 0u; k < run; k++) {
+        uvec2 v = uvec2(0u);
+        if (inside) {
+            v = table4[from + k];
         }
+        result4[at[0] + k] = fromHalves(v);
+    }
+    run = singles(i, length);
+    for (uint k = 0u; k < run; k++) {
+        uint id = uint(ids[at[2] + k * steps.z]);
+        uint v = 0u;
+        if (id < rows.x) {
+            uint j = at[1] + k * steps.y + id * rows.y;
+            v = fromHalf(HALF(table, j));
+        }
+        result[at[0] + k * steps.x] = v;
     }
 }

@@ -13,8 +13,6 @@
 #define WALK 1u
 #include "walk.glsl"
 
-layout(local_size_x = 64, local_size_x_id = 0) in;
-// OP mirrors the generator constants of generate.go.
 layout(constant_id = 2) const uint OP = 0u;
 
 layout(set = 0, binding = 1, std430) writeonly buffer Out { uint result[]; };
@@ -69,29 +67,21 @@ uvec4 block(uint j, uint a, uint b) {
 }
 
 void main() {
-    uvec4 work = info4[WALK];
-    uint g = linearGroup();
-    if (g >= work.x) {
+    uint i = item();
+    if (i >= head.z) {
         return;
     }
     uvec4 p = info4[0];
-    uint first = g * work.y + gl_LocalInvocationID.x;
-    uint last = min(g * work.y + work.y, work.z);
-    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
-        uint run = walk(e, BLOCKS);
-        for (uint k = 0u; k < run; k++) {
-            result4[at[0] + k] = block(at[1] + k, p.x, p.y);
-        }
+    uint length = walk(i);
+    uint run = blocks ? length : 0u;
+    for (uint k = 0u; k < run; k++) {
+        result4[at[0] + k] = block(at[1] + k, p.x, p.y);
     }
-    uvec4 steps = info4[WALK + 5u];
-    last = min(g * work.y + work.y, work.w);
-    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
-        uint run = walk(e, SINGLES);
-        for (uint k = 0u; k < run; k++) {
-            uint i = at[1] + k * steps.y;
-            uvec4 v = block(i / 4u, p.x, p.y);
-            uint l = i & 3u;
-            result[at[0] + k * steps.x] = l < 2u ? (l == 0u ? v.x : v.y) : (l == 2u ? v.z : v.w);
-        }
+    run = singles(i, length);
+    for (uint k = 0u; k < run; k++) {
+        uint i = at[1] + k * steps.y;
+        uvec4 v = block(i / 4u, p.x, p.y);
+        uint l = i & 3u;
+        result[at[0] + k * steps.x] = l < 2u ? (l == 0u ? v.x : v.y) : (l == 2u ? v.z : v.w);
     }
 }

@@ -134,40 +134,50 @@ func run(k *shaders.Kernel, plan *shaders.Plan, env shaders.Env, data [][]uint32
 // each for every element, with its index in each tensor.
 func walked(m *machine, g, begin, tensors uint32, each func(m *machine, at [4]uint32)) {
 	four := func(i uint32) []uint32 { return m.info[4*(begin+i) : 4*(begin+i)+4] }
-	groups, chunk, items := four(0)[0], four(0)[1], four(0)[2:4]
-	if g >= groups {
-		return
-	}
-	splat, axes := four(2)[0], four(2)[1]
-	for kind := range uint32(2) {
-		for e := g * chunk; e < min(g*chunk+chunk, items[kind]); e++ {
-			at := [4]uint32(four(3 + kind))
-			run, i := uint32(0), e
-			for d := range axes {
-				axis, strides := four(6+2*d), four(7+2*d)
-				rest := uint32(uint64(i)*uint64(axis[1])>>32) >> axis[2]
-				c := i - rest*axis[0]
-				i = rest
-				run += c * axis[3]
-				for t := range at {
-					at[t] += c * strides[t]
-				}
+	how, longest, items, length := four(0)[0], four(0)[1], four(0)[2], four(0)[3]
+	blocks := how>>8&1 == 1
+	splat := func(t uint32) bool { return how>>(4+t)&1 == 1 }
+	for e := g * m.wg[0]; e < min((g+1)*m.wg[0], items); e++ {
+		at := [4]uint32(four(1))
+		run, i := uint32(0), e
+		for d := range how & 15 {
+			axis, strides := four(3+2*d), four(4+2*d)
+			rest := uint32(uint64(i)*uint64(axis[1])>>32) >> axis[2]
+			c := i - rest*axis[0]
+			i = rest
+			run += c * axis[3]
+			for t := range at {
+				at[t] += c * strides[t]
 			}
-			run = min(four(1)[2*kind], four(1)[2*kind+1]-run)
-			for k := range run {
-				for l := range 4 - 3*kind {
-					index := at
-					for t := range tensors {
-						switch {
-						case kind == 1:
-							index[t] += k * four(5)[t]
-						case splat>>t&1 == 0:
-							index[t] = 4*(index[t]+k) + l
-						}
+		}
+		run = min(longest, length-run)
+		single := run
+		if blocks {
+			for k := range 4 * run {
+				index := at
+				for t := range tensors {
+					if !splat(t) {
+						index[t] = 4*index[t] + k
 					}
-					each(m, index)
+				}
+				each(m, index)
+			}
+			single = 0
+			if e == 0 {
+				single = how >> 9
+			}
+			for t := range tensors {
+				if !splat(t) {
+					at[t] = 4 * (at[t] + length)
 				}
 			}
+		}
+		for k := range single {
+			index := at
+			for t := range tensors {
+				index[t] += k * four(2)[t]
+			}
+			each(m, index)
 		}
 	}
 }

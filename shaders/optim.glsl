@@ -8,15 +8,13 @@
 #define WALK 2u
 #include "walk.glsl"
 
-layout(local_size_x = 64, local_size_x_id = 0) in;
-
 layout(push_constant) uniform Push { float rate; };
 
 layout(set = 0, binding = 1, std430) readonly buffer G { float gradient[]; };
 layout(set = 0, binding = 1, std430) readonly buffer G4 { vec4 gradient4[]; };
 #if STATES == 2
 #define WEIGHTS 3
-layout(set = 0, binding = 2, std430) readonly buffer S { int steps[]; };
+layout(set = 0, binding = 2, std430) readonly buffer S { int count[]; };
 layout(set = 0, binding = 5, std430) buffer V { float second[]; };
 layout(set = 0, binding = 5, std430) buffer V4 { vec4 second4[]; };
 #else
@@ -51,69 +49,61 @@ float rest(float z) {
 #endif
 
 void main() {
-    uvec4 work = info4[WALK];
-    uint g = linearGroup();
-    if (g >= work.x) {
+    uint i = item();
+    if (i >= head.z) {
         return;
     }
     vec4 p = uintBitsToFloat(info4[0]);
 #if STATES == 2
     vec4 q = uintBitsToFloat(info4[1]);
-    float t = float(steps[info[7]]);
+    float t = float(count[info[7]]);
     float rest1 = rest(t * p.z);
     float rest2 = rest(t * q.y);
 #endif
-    bool whole = (info4[WALK + 2u].x & 2u) == 0u;
-    uint begin = g * work.y + gl_LocalInvocationID.x;
-    uint last = min(g * work.y + work.y, work.z);
-    for (uint e = begin; e < last; e += gl_WorkGroupSize.x) {
-        uint run = walk(e, BLOCKS);
-        vec4 slope = vec4(0.0);
-        if (!whole) {
-            slope = vec4(gradient[at[1]]);
-        }
-        for (uint k = 0u; k < run; k++) {
-            if (whole) {
-                slope = gradient4[at[1] + k];
-            }
-            vec4 w = weights4[at[0] + k];
-#if STATES > 0
-            vec4 m = first4[at[2] + k];
-#endif
-#if STATES > 1
-            vec4 v = second4[at[3] + k];
-#endif
-            STEP(vec4)
-            weights4[at[0] + k] = w;
-#if STATES > 0
-            first4[at[2] + k] = m;
-#endif
-#if STATES > 1
-            second4[at[3] + k] = v;
-#endif
-        }
+    bool whole = !splat(1u);
+    uint length = walk(i);
+    uint run = blocks ? length : 0u;
+    vec4 slope = vec4(0.0);
+    if (!whole) {
+        slope = vec4(gradient[at[1]]);
     }
-    uvec4 hops = info4[WALK + 5u];
-    last = min(g * work.y + work.y, work.w);
-    for (uint e = begin; e < last; e += gl_WorkGroupSize.x) {
-        uint run = walk(e, SINGLES);
-        for (uint k = 0u; k < run; k++) {
-            float slope = gradient[at[1] + k * hops.y];
-            float w = weights[at[0] + k * hops.x];
-#if STATES > 0
-            float m = first[at[2] + k * hops.z];
-#endif
-#if STATES > 1
-            float v = second[at[3] + k * hops.w];
-#endif
-            STEP(float)
-            weights[at[0] + k * hops.x] = w;
-#if STATES > 0
-            first[at[2] + k * hops.z] = m;
-#endif
-#if STATES > 1
-            second[at[3] + k * hops.w] = v;
-#endif
+    for (uint k = 0u; k < run; k++) {
+        if (whole) {
+            slope = gradient4[at[1] + k];
         }
+        vec4 w = weights4[at[0] + k];
+#if STATES > 0
+        vec4 m = first4[at[2] + k];
+#endif
+#if STATES > 1
+        vec4 v = second4[at[3] + k];
+#endif
+        STEP(vec4)
+        weights4[at[0] + k] = w;
+#if STATES > 0
+        first4[at[2] + k] = m;
+#endif
+#if STATES > 1
+        second4[at[3] + k] = v;
+#endif
+    }
+    run = singles(i, length);
+    for (uint k = 0u; k < run; k++) {
+        float slope = gradient[at[1] + k * steps.y];
+        float w = weights[at[0] + k * steps.x];
+#if STATES > 0
+        float m = first[at[2] + k * steps.z];
+#endif
+#if STATES > 1
+        float v = second[at[3] + k * steps.w];
+#endif
+        STEP(float)
+        weights[at[0] + k * steps.x] = w;
+#if STATES > 0
+        first[at[2] + k * steps.z] = m;
+#endif
+#if STATES > 1
+        second[at[3] + k * steps.w] = v;
+#endif
     }
 }

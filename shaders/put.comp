@@ -11,8 +11,6 @@
 #define WALK 1u
 #include "walk.glsl"
 
-layout(local_size_x = 64, local_size_x_id = 0) in;
-
 layout(set = 0, binding = 1, std430) readonly buffer X { uint x[]; };
 layout(set = 0, binding = 1, std430) readonly buffer X4 { uvec4 x4[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Position { int position[]; };
@@ -20,33 +18,25 @@ layout(set = 0, binding = 3, std430) writeonly buffer Out { uint result[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer Out4 { uvec4 result4[]; };
 
 void main() {
-    uvec4 work = info4[WALK];
-    uint g = linearGroup();
-    if (g >= work.x) {
+    uint i = item();
+    if (i >= head.z) {
         return;
     }
     uvec4 rows = info4[0];
     uint begin = uint(position[rows.w]); // a negative one wraps far beyond the rows
-    uint first = g * work.y + gl_LocalInvocationID.x;
-    uint last = min(g * work.y + work.y, work.z);
-    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
-        uint run = walk(e, BLOCKS);
-        if (begin + at[2] >= rows.x) {
-            run = 0u;
-        }
-        uint to = at[0] + begin * rows.z;
-        for (uint k = 0u; k < run; k++) {
-            result4[to + k] = x4[at[1] + k];
-        }
+    uint length = walk(i);
+    uint run = blocks ? length : 0u;
+    if (begin + at[2] >= rows.x) {
+        run = 0u;
     }
-    uvec4 steps = info4[WALK + 5u];
-    last = min(g * work.y + work.y, work.w);
-    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
-        uint run = walk(e, SINGLES);
-        for (uint k = 0u; k < run; k++) {
-            if (begin + at[2] + k * steps.z < rows.x) {
-                result[at[0] + k * steps.x + begin * rows.y] = x[at[1] + k * steps.y];
-            }
+    uint to = at[0] + begin * rows.z;
+    for (uint k = 0u; k < run; k++) {
+        result4[to + k] = x4[at[1] + k];
+    }
+    run = singles(i, length);
+    for (uint k = 0u; k < run; k++) {
+        if (begin + at[2] + k * steps.z < rows.x) {
+            result[at[0] + k * steps.x + begin * rows.y] = x[at[1] + k * steps.y];
         }
     }
 }

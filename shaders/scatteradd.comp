@@ -16,8 +16,6 @@
 #define WALK 2u
 #include "walk.glsl"
 
-layout(local_size_x = 64, local_size_x_id = 0) in;
-
 layout(set = 0, binding = 1, std430) readonly buffer X { float x[]; };
 layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Ids { int ids[]; };
@@ -41,9 +39,9 @@ uint element(uint v, uint r, uint i) {
 // EACH does BODY for every id of the part, with from where its row of x begins. Ids on
 // one axis come eight at a time, as llvmpipe counts rounds: see reduce.comp.
 #define EACH(PART, BODY) { \
-    uint n = head.x, i = 0u; \
+    uint n = sizes.x, i = 0u; \
     uint part = PART; \
-    uint to = min(part + head.z, head.y); \
+    uint to = min(part + sizes.z, sizes.y); \
     if (axes == 1u) { \
         for (; i + 8u <= n; i += 8u) { \
             [[unroll]] for (uint u = 0u; u < 8u; u++) { \
@@ -60,33 +58,25 @@ uint element(uint v, uint r, uint i) {
     } }
 
 void main() {
-    uvec4 work = info4[WALK];
-    uint g = linearGroup();
-    if (g >= work.x) {
+    uint i = item();
+    if (i >= head.z) {
         return;
     }
-    uvec4 head = info4[0];
+    uvec4 sizes = info4[0];
     uvec4 row = info4[1];
-    uint vi = head.w;
+    uint vi = sizes.w;
     uint axes = info[vi];
     uint vj = vi + VIEW_WORDS(axes);
     uint begin = VIEW_OFFSET(vi);
     uint idStep = axes == 1u ? VIEW_STRIDE(vi, 1u, 0u) : 0u;
     uint xStep = axes == 1u ? VIEW_STRIDE(vj, 1u, 0u) : 0u;
-    uint first = g * work.y + gl_LocalInvocationID.x;
-    uint last = min(g * work.y + work.y, work.z);
-    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
-        uint run = walk(e, BLOCKS);
-        for (uint k = 0u; k < run; k++) {
-            EACH(at[2], result4[at[0] + k + id * row.y] += x4[at[1] + k + from / 4u];)
-        }
+    uint length = walk(i);
+    uint run = blocks ? length : 0u;
+    for (uint k = 0u; k < run; k++) {
+        EACH(at[2], result4[at[0] + k + id * row.y] += x4[at[1] + k + from / 4u];)
     }
-    uvec4 steps = info4[WALK + 5u];
-    last = min(g * work.y + work.y, work.w);
-    for (uint e = first; e < last; e += gl_WorkGroupSize.x) {
-        uint run = walk(e, SINGLES);
-        for (uint k = 0u; k < run; k++) {
-            EACH(at[2] + k * steps.z, result[at[0] + k * steps.x + id * row.x] += x[at[1] + k * steps.y + from];)
-        }
+    run = singles(i, length);
+    for (uint k = 0u; k < run; k++) {
+        EACH(at[2] + k * steps.z, result[at[0] + k * steps.x + id * row.x] += x[at[1] + k * steps.y + from];)
     }
 }

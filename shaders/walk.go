@@ -8,17 +8,26 @@ const quad = 4
 
 // maxRun is the longest run of blocks or elements that one invocation takes without
 // looking up where it is. It is enough to make the looking up cheap.
-const maxRun = 64
+const maxRun = 128
+
+// leastRun is how long a run is at least, where that leaves something to do for all
+// invocations of one group. To begin costs an invocation as much as some elements do.
+const leastRun = 8
 
 // walkWorkgroup is for kernels of walk.glsl. On a CPU a group is a loop over as many
 // lanes as an instruction has, and a lane that has nothing to do costs as much as
 // one that has, so a small one wastes less.
 func walkWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
 	if limits.Tuning.Workgroup == 0 && limits.Tuning.Reads == Scattered {
-		limits.Tuning.Workgroup = 32
+		limits.Tuning.Workgroup = 8
 	}
 	return lineWorkgroup(limits)
 }
+
+// maxItems is how many items there may be of one block or element, so that their
+// numbers do not wrap. Beyond it are no more than two thirds of MaxElements, as every
+// axis has two elements or more.
+const maxItems = 1 << 30
 
 // walkTensors is the most tensors of a kernel of walk.glsl.
 const walkTensors = 4
@@ -33,36 +42,21 @@ const (
 	either                // of the two
 )
 
-// part is how one kind of work, blocks or single elements, is cut up.
-type part struct {
-	items, run, length int
-	offset             [walkTensors]int
-}
-
 // plan cuts up a normalised nest of elements that has some, writes the words that
 // walk.glsl describes, and sets the grid. For each block or element a kernel goes
 // round a loop of its own so often as rounds says.
 func (n *nest) plan(env *Env, ways [walkTensors]along, rounds int, w *infoWriter, p *Plan) {
-	var blocks, singles part
-	run := 0 // of what the axes are for
-	splat, ok := n.blocks(&ways)
-	steps := [walkTensors]int{}
+	var steps [walkTensors]int
 	if n.rank > 0 {
 		for t := range n.tensors {
 			steps[t] = n.stride[t][n.rank-1]
 		}
 	}
-	if ok {
+	how := uint32(0)
+	if splat, ok := n.blocks(&ways); ok {
 		last := n.rank - 1
-		tail := n.shape[last] % quad
-		whole := n.shape[last] - tail
-		if tail > 0 {
-			singles = part{items: 1, run: tail, length: tail}
-			for t := range n.tensors {
-				singles.offset[t] = n.offset[t] + whole*steps[t]
-			}
-		}
-		n.shape[last] = whole / quad
+		how = splat<<4 | 1<<8 | uint32(n.shape[last]%quad)<<9
+		n.shape[last] /= quad
 		for t := range n.tensors {
 			if splat>>t&1 != 0 {
 				continue
@@ -72,24 +66,13 @@ func (n *nest) plan(env *Env, ways [walkTensors]along, rounds int, w *infoWriter
 				n.stride[t][d] /= quad
 			}
 		}
-		blocks = n.cut(env, rounds)
-		run = blocks.run
-	} else {
-		singles = n.cut(env, rounds)
-		run = singles.run
 	}
-	items := max(blocks.items, singles.items)
-	per := env.perInvocation(items)
-	for per > 1 && per*(run*(rounds+1)+n.rank+1) > maxRounds {
-		per /= 2
-	}
-	chunk := per * int(env.WorkgroupSize[0])
-	line(p, items, chunk)
-	w.four(int(p.Groups[0]), chunk, blocks.items, singles.items)
-	w.four(blocks.run, blocks.length, singles.run, singles.length)
-	w.four(int(splat), n.longAxes(), 0, 0)
-	w.four(blocks.offset[0], blocks.offset[1], blocks.offset[2], blocks.offset[3])
-	w.four(singles.offset[0], singles.offset[1], singles.offset[2], singles.offset[3])
+	run, length := n.cut(env, rounds)
+	items := n.len()
+	how |= uint32(n.longAxes())
+	line(p, items, int(env.WorkgroupSize[0]))
+	w.four(int(how), run, items, length)
+	w.four(n.offset[0], n.offset[1], n.offset[2], n.offset[3])
 	w.four(steps[0], steps[1], steps[2], steps[3])
 	n.axes(w, run)
 }
@@ -120,27 +103,29 @@ func (n *nest) blocks(ways *[walkTensors]along) (splat uint32, ok bool) {
 	return splat, true
 }
 
-// cut makes runs of the innermost axis. What is left of it is an axis over runs.
-func (n *nest) cut(env *Env, rounds int) part {
-	s := part{items: 1, run: 1, length: 1, offset: [walkTensors]int(n.offset[:walkTensors])}
+// cut makes runs of the innermost axis, and of what is left of it an axis over runs.
+func (n *nest) cut(env *Env, rounds int) (run, length int) {
 	if n.rank == 0 {
-		return s
+		return 1, 1
 	}
 	last := n.rank - 1
-	s.length = n.shape[last]
+	length = n.shape[last]
 	total := n.len()
+	run = 1
 	if env.Tuning.Reads == Scattered {
-		s.run = max(1, min(maxRun, maxRounds/(rounds+1), total/(int(env.WorkgroupSize[0])*env.Tuning.groups())))
+		size := int(env.WorkgroupSize[0])
+		even := max(total/(size*env.Tuning.groups()), min(leastRun, ceilDiv(total, size)))
+		run = max(1, min(maxRun, maxRounds/(rounds+1), even))
 	}
-	pieces := ceilDiv(s.length, s.run)
-	s.run = ceilDiv(s.length, pieces)
-	pieces = ceilDiv(s.length, s.run)
-	s.items = total / s.length * pieces
-	n.shape[last] = pieces
+	if total > maxItems {
+		run = max(run, 2)
+	}
+	run = ceilDiv(length, ceilDiv(length, run))
+	n.shape[last] = ceilDiv(length, run)
 	for t := range n.tensors {
-		n.stride[t][last] *= s.run
+		n.stride[t][last] *= run
 	}
-	return s
+	return run, length
 }
 
 // longAxes counts the axes of more than one item.
