@@ -63,7 +63,6 @@ void main() {
     uint io = VIEW_OFFSET(vo);
     uint ia = VIEW_OFFSET(va);
     uint ix = VIEW_OFFSET(vx);
-    uint jx = ix;
 #ifdef ADD
     uint ib = VIEW_OFFSET(vb);
 #endif
@@ -93,15 +92,20 @@ void main() {
             sums[j] = 0.0;
             rests[j] = 0.0;
         }
-        // The same for all invocations, as a driver may see.
-        uint xt = jx >> 2u;
+        uint xt = ix >> 2u;
         uint count = len >> 2u;
         uint k = 0u;
         if (count >= 4u) {
+            // Neighbours are a line of a cache apart: where rows are as long as a power
+            // of two, all lines of a column would want the same few places of it.
+            uint steps = count >> 2u;
+            uint turn = lid < steps ? lid : lid % steps;
             do {
+                uint from = k + 4u * turn;
+                from -= from < 4u * steps ? 0u : 4u * steps;
                 vec4 t[ROWS];
                 [[unroll]] for (uint e = 0u; e < 4u; e++) {
-                    uint ke = k + e;
+                    uint ke = from + e;
                     vec4 v = x[xt + ke];
                     [[unroll]] for (uint j = 0u; j < ROWS; j++) {
                         vec4 w = a[at[j] + ke];
