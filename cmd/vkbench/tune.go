@@ -61,11 +61,13 @@ type tuneTrial struct {
 	Knob  string `json:"knob"`
 	Value string `json:"value"`
 	// Time as a part of the best's until then; 0: not measured.
-	Time  float64 `json:"time"`
-	Low   float64 `json:"p10"`
-	High  float64 `json:"p90"`
-	Taken bool    `json:"taken"`
-	Why   string  `json:"why,omitempty"`
+	Time float64 `json:"time"`
+	Low  float64 `json:"p10"`
+	High float64 `json:"p90"`
+	// Rounds that were measured; 0: given up at a first glance.
+	Rounds int    `json:"rounds"`
+	Taken  bool   `json:"taken"`
+	Why    string `json:"why,omitempty"`
 }
 
 func (c *tuneCommand) Run(s *streams, ctx *runContext) error {
@@ -124,7 +126,7 @@ func newTuneReport(d *vk.DeviceInfo, t *suite.Tuned) *tuneReport {
 		r.Kernels = append(r.Kernels, tunedKernel{k.Name, k.Default.Median, k.Chosen.Median})
 	}
 	for _, x := range t.Tried {
-		r.Trials = append(r.Trials, tuneTrial{x.Knob, x.Value, x.Time, x.Low, x.High, x.Taken, x.Why})
+		r.Trials = append(r.Trials, tuneTrial{x.Knob, x.Value, x.Time, x.Low, x.High, x.Rounds, x.Taken, x.Why})
 	}
 	return r
 }
@@ -144,8 +146,7 @@ func writeTuned(w io.Writer, r *tuneReport, verdict string) error {
 	for i := 0; i < len(r.Trials); {
 		n, best := i, i
 		for ; n < len(r.Trials) && r.Trials[n].Knob == r.Trials[i].Knob; n++ {
-			t, than := &r.Trials[n], &r.Trials[best]
-			if t.Taken || !than.Taken && t.Time > 0 && (than.Time == 0 || t.Time < than.Time) {
+			if r.Trials[n].before(&r.Trials[best]) {
 				best = n
 			}
 		}
@@ -172,6 +173,18 @@ func writeTuned(w io.Writer, r *tuneReport, verdict string) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// before tells which of two trials is shown for all: the one that was taken, or the fastest
+// of those that were measured.
+func (t *tuneTrial) before(u *tuneTrial) bool {
+	switch {
+	case t.Taken != u.Taken:
+		return t.Taken
+	case (t.Rounds > 0) != (u.Rounds > 0):
+		return t.Rounds > 0
+	}
+	return t.Time > 0 && (u.Time == 0 || t.Time < u.Time)
 }
 
 // tuningText is a tuning in a line.

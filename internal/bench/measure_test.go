@@ -152,3 +152,13 @@ func TestWarm(t *testing.T) {
 		}
 	}
 }
+
+// A shot that takes long is run no more often than it takes.
+func TestLongShots(t *testing.T) {
+	calls := 0
+	groups := []bench.Group{{Cases: []bench.Case{{Name: "long", Run: spin(30*time.Millisecond, func(shots int) { calls += shots })}}}}
+	samples, err := bench.Measure(context.Background(), groups, bench.Options{Rounds: 4})
+	require.NoError(t, err)
+	require.Len(t, samples[0][0], 4)
+	require.Equal(t, 2+4, calls, "two to know it, and a round each")
+}

@@ -63,7 +63,15 @@ func matmuls(ctx context.Context, s *cmdbuf.Stream, o Options, sizes []int, c ce
 	// Launches take long, so a few samples do.
 	o.Measure.Rounds = min(o.Measure.Rounds, bench.FewRounds)
 	o.Measure.Time /= 4
-	for _, n := range sizes {
+	for i, n := range sizes {
+		if i > 0 {
+			times := n / sizes[0]
+			runs := float64(times * times * times * len(blocks(s.Tuning().MatMulTile(), n)) * (bench.FewRounds + 2))
+			if took := time.Duration(runs * list[0].Median); took > productTime {
+				list[0].Note += fmt.Sprintf("; %d left out, for it would take %v", n, took.Round(time.Second))
+				break
+			}
+		}
 		part, err := matmul(ctx, s, o, n, c)
 		if err != nil {
 			return nil, fmt.Errorf("matmul of %d: %w", n, err)
@@ -72,6 +80,9 @@ func matmuls(ctx context.Context, s *cmdbuf.Stream, o Options, sizes []int, c ce
 	}
 	return list, nil
 }
+
+// productTime is how long a sweep of tiles of one size may take.
+const productTime = 40 * time.Second
 
 func matmul(ctx context.Context, s *cmdbuf.Stream, o Options, n int, c ceiling) (list []bench.Result, err error) {
 	name := fmt.Sprintf("matmul/%d", n)

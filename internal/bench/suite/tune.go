@@ -21,6 +21,8 @@ const (
 	tuneLoss = 0.05
 	// tuneChance is how likely it may be that a candidate only seems to be faster.
 	tuneChance = 0.01
+	// tuneShot is how long a matrix product may take; dozens of tiles are tried on it.
+	tuneShot = 200 * time.Millisecond
 	// tuneRounds are measured of each candidate at least: of fewer, all but one say nothing.
 	tuneRounds = 11
 	// tuneHopeless is how many times as long as the best so far a candidate takes at a
@@ -47,6 +49,7 @@ type Trial struct {
 	// Time is that of the kernels it concerns as a part of the best's until then: the
 	// median of the rounds, and the tenth and ninetieth percentile.
 	Time, Low, High float64
+	Rounds          int // 0: given up at a first glance
 	Taken           bool
 	// Why it was not taken.
 	Why string
@@ -84,12 +87,21 @@ func tune(ctx context.Context, d *vk.Device, o Options, base shaders.Tuning, siz
 		return t, fmt.Errorf("tune: %w", err)
 	}
 	err = stream(d, cmdbuf.Options{Tuning: &base}, func(s *cmdbuf.Stream) (err error) {
-		b := &tuneBench{ctx: ctx, d: d, o: o, operands: operands{s: s}}
-		defer closing(&err, b)
-		if err := b.setUp(size); err != nil {
-			return err
+		for {
+			b := &tuneBench{ctx: ctx, d: d, o: o, operands: operands{s: s}}
+			took, err := b.setUp(size)
+			if err == nil && took > tuneShot && size.side > 64 {
+				if err := b.Close(); err != nil {
+					return err
+				}
+				size.side /= 2
+				continue
+			}
+			if err == nil {
+				err = b.search(&t)
+			}
+			return errors.Join(err, b.Close())
 		}
-		return b.search(&t)
 	})
 	if err != nil {
 		return t, fmt.Errorf("tune: %w", err)
@@ -108,6 +120,7 @@ type tuneBench struct {
 }
 
 type tuneCase struct {
+	name   string
 	kernel *shaders.Kernel
 	args   []cmdbuf.Arg
 	spoil  func() error // so that a candidate that writes nothing is found out
@@ -116,8 +129,9 @@ type tuneCase struct {
 
 func (b *tuneBench) Close() error { return b.close() }
 
-// setUp makes the operands and computes what should come out.
-func (b *tuneBench) setUp(size tuneSizes) error {
+// setUp makes the operands, computes what should come out, and says how long a matrix product
+// takes.
+func (b *tuneBench) setUp(size tuneSizes) (time.Duration, error) {
 	b.o.say("computing references", 0)
 	n, side := size.elements, size.side
 	limit := int(min(b.d.Limits().MaxStorageBufferRange/4, 1<<30))
@@ -166,7 +180,18 @@ func (b *tuneBench) setUp(size tuneSizes) error {
 		}
 	}
 	b.add(shaders.MatMul, want, 1e-2, m, second)
-	return b.err
+	if b.err != nil {
+		return 0, b.err
+	}
+	product := b.cases[len(b.cases)-1]
+	product.name = fmt.Sprintf("%s/%d", product.name, side)
+	b.cases[len(b.cases)-1] = product
+	run := launches(b.ctx, b.s, product.kernel, product.args...)
+	if err := run(1); err != nil { // compiled
+		return 0, err
+	}
+	took, err := once(func() error { return run(1) })
+	return time.Duration(took), err
 }
 
 func (b *tuneBench) shaped(t *cmdbuf.Tensor[float32], shape ...int) *cmdbuf.Tensor[float32] {
@@ -196,7 +221,7 @@ func (b *tuneBench) add(k *shaders.Kernel, want []float32, tolerance float64, in
 		spoilt[i] = float32(math.NaN())
 	}
 	out, _ := tensor(&b.operands, func(int) float32 { return 0 }, shape...)
-	c := tuneCase{kernel: k, check: func(ctx context.Context) error {
+	c := tuneCase{name: k.Name, kernel: k, check: func(ctx context.Context) error {
 		found, err := out.Read(ctx)
 		if err != nil {
 			return err
@@ -263,7 +288,7 @@ func (b *tuneBench) search(t *Tuned) error {
 		t.Gain = 1 / trials[1].Time
 	}
 	for i, c := range b.cases {
-		k := TunedKernel{Name: c.kernel.Name, Default: bench.Summarise(times[i][0])}
+		k := TunedKernel{Name: c.name, Default: bench.Summarise(times[i][0])}
 		if k.Chosen = k.Default; t.Chosen != t.Default {
 			k.Chosen = bench.Summarise(times[i][1])
 		}
@@ -302,7 +327,7 @@ func (b *tuneBench) compare(trials []Trial, cases []tuneCase, what string, step,
 		var g bench.Group
 		for i, t := range trials {
 			if t.Why == "" {
-				g.Cases = append(g.Cases, bench.Case{Name: fmt.Sprintf("%s, %s %s", c.kernel.Name, t.Knob, t.Value), Run: launches(b.ctx, b.s, kernels[i][at], c.args...)})
+				g.Cases = append(g.Cases, bench.Case{Name: fmt.Sprintf("%s, %s %s", c.name, t.Knob, t.Value), Run: launches(b.ctx, b.s, kernels[i][at], c.args...)})
 			}
 		}
 		groups = append(groups, g)
@@ -406,14 +431,14 @@ func judge(t *Trial, cases []tuneCase, times [][]bench.Samples, i int) {
 			together[r] += math.Log(p) / float64(len(cases))
 		}
 		if m := bench.Median(parts); m > worst {
-			worst, name = m, cases[c].kernel.Name
+			worst, name = m, cases[c].name
 		}
 	}
 	for r := range together {
 		together[r] = math.Exp(together[r])
 	}
 	s := bench.Summarise(together)
-	t.Time, t.Low, t.High = s.Median, s.P10, s.P90
+	t.Time, t.Low, t.High, t.Rounds = s.Median, s.P10, s.P90, s.Count
 	switch {
 	case t.Time > 1-tuneGain:
 		t.Why = "not faster"

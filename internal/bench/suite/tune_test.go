@@ -82,7 +82,8 @@ func TestTuneRejectsWhatIsWrong(t *testing.T) {
 	err := stream(d, cmdbuf.Options{}, func(s *cmdbuf.Stream) (err error) {
 		b := &tuneBench{ctx: ctx, d: d, o: short(), operands: operands{s: s}}
 		defer closing(&err, b)
-		require.NoError(t, b.setUp(tuneSizes{1 << 10, 16}))
+		_, err = b.setUp(tuneSizes{1 << 10, 16})
+		require.NoError(t, err)
 		calls, wrongAt := 0, 1
 		check := b.cases[0].check
 		b.cases[0].check = func(ctx context.Context) error {
@@ -122,7 +123,7 @@ func TestTuneRejectsWhatIsWrong(t *testing.T) {
 // The default is kept unless a candidate is faster by more than the noise, and takes no
 // kernel with it.
 func TestJudge(t *testing.T) {
-	cases := []tuneCase{{kernel: shaders.Add}, {kernel: shaders.Sum}}
+	cases := []tuneCase{{name: "add"}, {name: "sum"}}
 	const n = 15
 	steady := func(v float64) bench.Samples {
 		s := make(bench.Samples, n)
