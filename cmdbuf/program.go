@@ -30,38 +30,6 @@ type program struct {
 
 var programIDs atomic.Uint64
 
-// missingCapability finds a capability of the module whose feature the device lacks.
-func missingCapability(m *shaders.Module, f *vk.Features) (shaders.Capability, bool) {
-	for _, c := range m.Capabilities {
-		have := true
-		switch c {
-		case shaders.CapFloat64:
-			have = f.Float64
-		case shaders.CapFloat16:
-			have = f.Float16
-		case shaders.CapInt64:
-			have = f.Int64
-		case shaders.CapInt16:
-			have = f.Int16
-		case shaders.CapInt8:
-			have = f.Int8
-		case shaders.CapStorageBuffer16:
-			have = f.Storage16
-		case shaders.CapStorageBuffer8:
-			have = f.Storage8
-		case shaders.CapPhysicalStorageAddress:
-			have = f.DeviceAddress
-		case shaders.CapShader, shaders.CapMatrix:
-		default:
-			have = false // the device was opened without it
-		}
-		if !have {
-			return c, true
-		}
-	}
-	return 0, false
-}
-
 // compile makes the pipeline of a kernel.
 // With addresses, a kernel whose module can take its buffers by address does; the others
 // keep their descriptors.
@@ -73,8 +41,10 @@ func compile(d *vk.Device, k *shaders.Kernel, addresses bool, tuning shaders.Tun
 		return nil, fmt.Errorf("cmdbuf: launch %s: %w", k.Name, err)
 	}
 	deviceInfo := d.Info()
-	if c, missing := missingCapability(k.Module, &deviceInfo.Features); missing {
-		return nil, &CapabilityError{Kernel: k.Name, Capability: c.String(), Device: deviceInfo.Name}
+	for _, c := range k.Module.Capabilities {
+		if lacks := deviceInfo.Features.Lacks(uint32(c)); lacks != "" {
+			return nil, &CapabilityError{Kernel: k.Name, Capability: lacks, Device: deviceInfo.Name}
+		}
 	}
 	confined := untrusted(d, k)
 	if confined {

@@ -97,6 +97,7 @@ type Limits struct {
 type Features struct {
 	Float64, Float16, Int64, Int16, Int8 bool // arithmetic in shaders
 	Storage16, Storage8                  bool // 16- and 8-bit values in storage buffers
+	Subgroups                            SubgroupOps
 	DeviceAddress                        bool // buffer device addresses
 	RobustAccess, RobustAccess2          bool
 	HostQueryReset                       bool
@@ -195,7 +196,7 @@ func newInfo(index int, physical uint64, p *abi.Physical, extensions []string) D
 		},
 		Features: Features{
 			Float64: p.Float64, Float16: p.Float16, Int64: p.Int64, Int16: p.Int16, Int8: p.Int8,
-			Storage16: p.Storage16, Storage8: p.Storage8, DeviceAddress: p.BufferDeviceAddress,
+			Storage16: p.Storage16, Storage8: p.Storage8, Subgroups: subgroupOps(p.SubgroupOperations, p.SubgroupStages), DeviceAddress: p.BufferDeviceAddress,
 			RobustAccess: p.RobustBufferAccess, RobustAccess2: p.RobustBufferAccess2, HostQueryReset: p.HostQueryReset,
 			MemoryBudget: slices.Contains(extensions, memoryBudget), CreationFeedback: slices.Contains(extensions, creationFeedback),
 		},

@@ -261,26 +261,6 @@ func (m *module) size(entry uint32, constants []SpecConstant) (s [3]uint32, ok b
 	return s, true
 }
 
-// lacking names the first capability that the device has not got.
-func (m *module) lacking(f *Features) string {
-	for _, c := range m.capabilities {
-		for _, k := range []struct {
-			number uint32
-			name   string
-			has    bool
-		}{
-			{9, "Float16", f.Float16}, {10, "Float64", f.Float64}, {11, "Int64", f.Int64}, {22, "Int16", f.Int16}, {39, "Int8", f.Int8},
-			{4433, "StorageBuffer16BitAccess", f.Storage16}, {4448, "StorageBuffer8BitAccess", f.Storage8},
-			{5347, "PhysicalStorageBufferAddresses", f.DeviceAddress},
-		} {
-			if c == k.number && !k.has {
-				return k.name
-			}
-		}
-	}
-	return ""
-}
-
 // checkShader compares the shader with what the specification of its pipeline says.
 func checkShader(s *PipelineSpec, f *Features, what string) error {
 	m, err := readModule(s.Code, what)
@@ -291,7 +271,7 @@ func checkShader(s *PipelineSpec, f *Features, what string) error {
 	if entry < 0 {
 		return invalidShader(what, "it has no compute entry point %q; there are %q", s.Entry, m.entries)
 	}
-	if c := m.lacking(f); c != "" {
+	if c := f.Lacks(m.capabilities...); c != "" {
 		return fmt.Errorf("vk: %s: the shader needs the capability %s: %w", what, c, ErrUnsupported)
 	}
 	if size, ok := m.size(m.ids[entry], s.Constants); ok && size != s.Workgroup {

@@ -92,7 +92,7 @@ func TestDevicesWithoutWhatIsOptional(t *testing.T) {
 			defer func() { require.NoError(t, d.Close()) }()
 			f := d.Info().Features
 			if hide&shim.HideFeatures != 0 {
-				require.Equal(t, vk.Features{RobustAccess: true, MemoryBudget: f.MemoryBudget, CreationFeedback: f.CreationFeedback}, f, "robust access is not optional")
+				require.Equal(t, vk.Features{RobustAccess: true, Subgroups: vk.SubgroupBasic, MemoryBudget: f.MemoryBudget, CreationFeedback: f.CreationFeedback}, f, "robust access and basic operations of subgroups are not optional")
 			}
 			if hide&shim.HideExtensions != 0 {
 				require.False(t, f.MemoryBudget)

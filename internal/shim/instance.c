@@ -206,9 +206,13 @@ static void VC_CALL w_GetPhysicalDeviceProperties2(VcObject handle, VcPhysicalDe
     p->in->real.GetPhysicalDeviceProperties2(handle, out);
     if (!p->in->driver) return;
     present_base(p, &out->properties);
-    for (VcChain *c = out->pNext; c; c = (VcChain *)c->pNext)
-        if (c->sType == VC_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES && p->max_allocation_size)
-            ((VcPhysicalDeviceVulkan11Properties *)c)->maxMemoryAllocationSize = p->max_allocation_size;
+    for (VcChain *c = out->pNext; c; c = (VcChain *)c->pNext) {
+        if (c->sType != VC_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES) continue;
+        VcPhysicalDeviceVulkan11Properties *v11 = (VcPhysicalDeviceVulkan11Properties *)c;
+        if (p->max_allocation_size) v11->maxMemoryAllocationSize = p->max_allocation_size;
+        // Of the operations of subgroups Vulkan obliges every device to the basic ones.
+        if (p->in->driver->profile.flags & SH_HIDE_FEATURES) v11->subgroupSupportedOperations &= 1;
+    }
 }
 
 static void VC_CALL w_GetPhysicalDeviceFeatures(VcObject handle, VcBool *out) {

@@ -43,7 +43,7 @@ const (
 type Hide uint32
 
 const (
-	HideFeatures   Hide = C.SH_HIDE_FEATURES   // all that Vulkan 1.2 leaves optional
+	HideFeatures   Hide = C.SH_HIDE_FEATURES   // all that Vulkan 1.2 leaves optional, operations of subgroups included
 	HideExtensions Hide = C.SH_HIDE_EXTENSIONS // of instance and device
 	HideTimestamps Hide = C.SH_HIDE_TIMESTAMPS
 )

@@ -12,7 +12,7 @@ type Physical struct {
 	Name, DriverName, DriverInfo                    string
 	DriverID                                        uint32
 	UUID, DriverUUID, PipelineCacheUUID             [16]byte
-	Subgroup                                        uint32
+	Subgroup, SubgroupStages, SubgroupOperations    uint32
 	MaxMemoryAllocation                             uint64
 
 	MaxStorageBufferRange, MaxPushConstants, MaxAllocations                        uint32
@@ -79,7 +79,8 @@ func (in *Instance) Query(physical uint64, robustness2 bool) *Physical {
 		DriverInfo: chars(&c.v12.driverInfo[0], len(c.v12.driverInfo)),
 		DriverID:   uint32(c.v12.driverID),
 		UUID:       bytes16(c.v11.deviceUUID), DriverUUID: bytes16(c.v11.driverUUID), PipelineCacheUUID: bytes16(c.base.pipelineCacheUUID),
-		Subgroup: uint32(c.v11.subgroupSize), MaxMemoryAllocation: uint64(c.v11.maxMemoryAllocationSize),
+		Subgroup: uint32(c.v11.subgroupSize), SubgroupStages: uint32(c.v11.subgroupSupportedStages), SubgroupOperations: uint32(c.v11.subgroupSupportedOperations),
+		MaxMemoryAllocation: uint64(c.v11.maxMemoryAllocationSize),
 
 		MaxStorageBufferRange: uint32(l.maxStorageBufferRange), MaxPushConstants: uint32(l.maxPushConstantsSize),
 		MaxAllocations: uint32(l.maxMemoryAllocationCount), MaxStorageBuffersPerStage: uint32(l.maxPerStageDescriptorStorageBuffers),
