@@ -26,7 +26,7 @@ package shaders
 // order.
 //
 //	kernel   scalars                                     views
-//	MatMul   groups, M, N, K, tiles M, tiles N, patches  a, b, out; the last two axes are the matrix
+//	MatMul   tiles, M, N, K, tiles M, tiles N, patches   a, b, out; the last two axes are the matrix
 //	Nop      0                                           none
 //
 // For the others the head of the GLSL file says it. What works element by element has

@@ -15,8 +15,9 @@ type machine struct {
 	bind map[uint32][]uint32
 	wg   [3]uint32
 	// block is what an invocation makes of a matrix product.
-	block [2]uint32
-	err   error
+	block  [2]uint32
+	direct bool // without staging
+	err    error
 }
 
 // view is what a shader reads at one place of the info words.
@@ -100,7 +101,7 @@ var bodies = map[*shaders.Kernel]func(*machine, uint32){
 // run executes a plan. The data of operands is changed in place.
 func run(k *shaders.Kernel, plan *shaders.Plan, env shaders.Env, data [][]uint32, limit uint64) error {
 	tile := env.Tuning.MatMulTile()
-	m := machine{bind: map[uint32][]uint32{}, wg: env.WorkgroupSize, block: [2]uint32{tile.Rows, tile.Cols}}
+	m := machine{bind: map[uint32][]uint32{}, wg: env.WorkgroupSize, block: [2]uint32{tile.Rows, tile.Cols}, direct: tile.Operands == shaders.DirectOperands}
 	for _, w := range plan.Info {
 		m.info = append(m.info, uint32(w), uint32(w>>32))
 	}
@@ -256,6 +257,15 @@ func (m *machine) sum(g uint32) {
 }
 
 func (m *machine) matmul(g uint32) {
+	if m.direct { // the group's invocations have a tile each
+		wg := m.wg
+		defer func() { m.wg, m.direct = wg, true }()
+		m.wg, m.direct = [3]uint32{1, 1, 1}, false
+		for i := range wg[0] * wg[1] {
+			m.matmul(g*wg[0]*wg[1] + i)
+		}
+		return
+	}
 	if g >= m.info[0] {
 		return
 	}

@@ -4,18 +4,17 @@
 #include "info.glsl"
 #include "float.glsl"
 
-// Words: groups, M, N, K, tiles along M, tiles along N, how direct operands are read
+// Words: tiles, M, N, K, tiles along M, tiles along N, how direct operands are read
 // (below), then views a, b, out. The last two axes of each view are the matrix, the
 // ones before it the batch, of the same shape in all three.
 //
-// A group makes a tile of ROWS·size.y by COLS·size.x results, ROWS by COLS of them in
-// each invocation. There are two ways.
+// An invocation makes ROWS by COLS results. There are two ways.
 //
-// STAGED: from slices of DEPTH along K that the group stages in shared memory. What
+// STAGED: a tile is what a group makes, ROWS·size.y by COLS·size.x results, from slices of DEPTH along K that the group stages in shared memory. What
 // lies beyond a matrix is staged as 0, in both factors, so it adds nothing even beside
 // a NaN or an infinity.
 //
-// Otherwise each invocation loads for itself, patches of 4×4 elements in four loads of
+// Otherwise a tile is an invocation's, which loads for itself, patches of 4×4 elements in four loads of
 // four, whichever axis has unit stride: a patch that lies the other way is turned over
 // in registers. A driver that runs loads invocation by invocation, as those on the CPU
 // do, spends its time on loads, whether of one element or four; patches make that
@@ -47,8 +46,14 @@ shared float sa[DEPTH * ROWS * gl_WorkGroupSize.y * STAGED + 1u];
 shared float sb[DEPTH * COLS * gl_WorkGroupSize.x * STAGED + 1u];
 
 void main() {
-    uint g = linearGroup();
-    if (g >= info[0]) { // the same for the whole group
+    uint sx = gl_WorkGroupSize.x;
+    uint sy = gl_WorkGroupSize.y;
+    uint tx = gl_LocalInvocationID.x;
+    uint ty = gl_LocalInvocationID.y;
+    uint lid = ty * sx + tx;
+    uint size = sx * sy;
+    uint g = STAGED != 0u ? linearGroup() : linearGroup() * size + lid;
+    if (g >= info[0]) { // the same for the whole group where it has barriers
         return;
     }
     uint M = info[1];
@@ -85,11 +90,6 @@ void main() {
     uint oM = VIEW_STRIDE(vo, r, r - 2u);
     uint oN = VIEW_STRIDE(vo, r, r - 1u);
 
-    uint sx = gl_WorkGroupSize.x;
-    uint sy = gl_WorkGroupSize.y;
-    uint tx = gl_LocalInvocationID.x;
-    uint ty = gl_LocalInvocationID.y;
-
     float sum[ROWS][COLS];
     float rest[ROWS][COLS];
     [[unroll]] for (uint i = 0u; i < ROWS; i++) {
@@ -100,11 +100,8 @@ void main() {
     }
 
     if (STAGED == 0u) {
-        uint row0 = ((tile / tilesN) * sy + ty) * ROWS;
-        uint col0 = ((tile % tilesN) * sx + tx) * COLS;
-        if (row0 >= M || col0 >= N) { // no barrier follows
-            return;
-        }
+        uint row0 = (tile / tilesN) * ROWS;
+        uint col0 = (tile % tilesN) * COLS;
         bool turnA = (info[6] & 1u) != 0u;
         bool turnB = (info[6] & 2u) != 0u;
         uint fours = info[6] == 0u ? 0u : K & ~3u;
@@ -189,8 +186,6 @@ void main() {
         return;
     }
 
-    uint lid = ty * sx + tx;
-    uint size = sx * sy;
     uint rows = ROWS * sy;
     uint cols = COLS * sx;
     uint row0 = (tile / tilesN) * rows;

@@ -28,9 +28,9 @@ func (t Tuning) MatMulTile() Tile {
 	}
 	def, least := Tile{Across: 16, Down: 16, Rows: 4, Cols: 4}, uint32(1)
 	if tile.Operands == DirectOperands {
-		// Twice as many columns are a little faster on llvmpipe and take it three times as
+		// Twice as many rows are a little faster on llvmpipe and take it three times as
 		// long to compile.
-		def, least = Tile{Across: 16, Down: 1, Rows: 16, Cols: 8}, matPatch
+		def, least = Tile{Across: 16, Down: 1, Rows: 8, Cols: 16}, matPatch
 	}
 	fill := func(v *uint32, def, least, most uint32) {
 		if *v == 0 {
@@ -165,11 +165,16 @@ func planMatMul(env Env, ops []Operand, p *Plan) error {
 	if rounds > 2*maxRounds {
 		return &OperandError{Index: 0, Problem: BadGrid, Want: "a shorter K, or MatVec", Found: fmt.Sprint(k)}
 	}
-	tm := ceilDiv(m, int(tile.Rows*env.WorkgroupSize[1]))
-	tn := ceilDiv(n, int(tile.Cols*env.WorkgroupSize[0]))
-	groups := batches * tm * tn // at most the number of results
+	// A tile is a group's, or with direct operands an invocation's.
+	down, across, perGroup := int(env.WorkgroupSize[1]), int(env.WorkgroupSize[0]), 1
+	if tile.Operands == DirectOperands {
+		down, across, perGroup = 1, 1, down*across
+	}
+	tm := ceilDiv(m, int(tile.Rows)*down)
+	tn := ceilDiv(n, int(tile.Cols)*across)
+	tiles := batches * tm * tn // at most the number of results
 	w := infoWriter{words: p.Info}
-	w.put(uint32(groups))
+	w.put(uint32(tiles))
 	w.put(uint32(m))
 	w.put(uint32(n))
 	w.put(uint32(k))
@@ -186,6 +191,6 @@ func planMatMul(env Env, ops []Operand, p *Plan) error {
 	w.view(&view, 2)
 	w.view(&batch, 0)
 	p.Info = w.words
-	p.Groups = [3]uint64{uint64(groups), 1, 1}
+	line(p, tiles, perGroup)
 	return nil
 }

@@ -26,7 +26,8 @@ type Tuning struct {
 }
 
 // Tile is how a matrix product is cut up: a work group of Across by Down
-// invocations, each with Rows by Cols results. Each number is a power of two; 0
+// invocations, each with Rows by Cols results; with DirectOperands only their number
+// counts. Each number is a power of two; 0
 // means what suits Operands.
 type Tile struct {
 	// Operands says how an invocation comes by the factors.
