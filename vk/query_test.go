@@ -80,7 +80,9 @@ func TestTimestamps(t *testing.T) {
 	took := l.d.Limits().Elapsed(ticks[0], ticks[1])
 	t.Logf("%d bytes in %v, %v with submission and wait", size, took, wall)
 	require.Positive(t, took)
-	require.LessOrEqual(t, took, wall+time.Millisecond)
+	// Two clocks, one of which may be set right by the network meanwhile: a wrong unit or
+	// period shows all the same.
+	require.LessOrEqual(t, took, wall+wall/4+time.Millisecond)
 
 	// The device's copy says the same.
 	require.NoError(t, l.d.Invalidate(whole(out)))

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"vkcompute/internal/shim"
-	"vkcompute/vk"
 	"vkcompute/internal/vktest"
+	"vkcompute/vk"
 )
 
 func TestProfilesAreValid(t *testing.T) {

@@ -15,6 +15,11 @@ func collect() (stop func()) {
 	if !on(os.Getenv(varCollect)) {
 		return func() {}
 	}
+	return repeat(runtime.GC)
+}
+
+// repeat calls f again and again until stop, which returns when the last call has.
+func repeat(f func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -23,7 +28,7 @@ func collect() (stop func()) {
 			case <-quit:
 				return
 			case <-time.After(time.Millisecond): // or nothing else would get a core
-				runtime.GC()
+				f()
 			}
 		}
 	}()

@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,30 @@ func TestCollect(t *testing.T) {
 	stop := collect()
 	require.Eventually(t, func() bool { return collections() > before+3 }, time.Minute, time.Millisecond)
 	stop()
-	after := collections()
-	time.Sleep(20 * time.Millisecond)
-	require.Equal(t, after, collections(), "it has ended")
+}
+
+// Once it has been stopped nothing is called any more, and no call is still on its way.
+func TestRepeatEnds(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var inside atomic.Bool
+	calls := 0 // not atomic: stop comes after the last call, as the race detector sees
+	stop := repeat(func() {
+		calls++
+		inside.Store(true)
+		if calls == 3 {
+			close(entered)
+			<-leave
+		}
+		inside.Store(false)
+	})
+	<-entered
+	go func() {
+		for range 1000 { // while stop waits
+			runtime.Gosched()
+		}
+		close(leave)
+	}()
+	stop()
+	require.False(t, inside.Load(), "a call is still on its way")
+	require.GreaterOrEqual(t, calls, 3)
 }
