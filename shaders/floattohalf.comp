@@ -39,7 +39,7 @@ void main() {
     run = singles(i, length);
     for (uint k = 0u; k < run; k++) {
         uint j = at[0] + k * steps.x;
-        uint h = toHalf(x[at[1] + k * steps.y]);
+        uint h = toHalf(uvec4(x[at[1] + k * steps.y])).x;
         uint shift = 16u * (j & 1u);
         atomicAnd(result[j >> 1u], 0xffff0000u >> shift);
         atomicOr(result[j >> 1u], h << shift);

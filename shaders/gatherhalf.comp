@@ -43,7 +43,7 @@ void main() {
         uint v = 0u;
         if (id < rows.x) {
             uint j = at[1] + k * steps.y + id * rows.y;
-            v = fromHalf(HALF(table, j));
+            v = fromHalf(uvec4(HALF(table, j))).x;
         }
         result[at[0] + k * steps.x] = v;
     }

@@ -15,17 +15,16 @@ import (
 // member is a type of a shader as a test thinks of it: its leaves and what std430 says of
 // it, with nothing taken from the package under test.
 type member struct {
-	kind       string // number, vector, matrix, array, struct
-	number     reflect.Type
-	n          int // components, columns, elements
-	rows       int // of a matrix
-	of         []*member
-	paddedGo   bool // a vector of 3 that is an array of 4 in Go
-	align      int
-	size       int // without padding at the end
-	stride     int // of the parts of an array or matrix
-	offsets    []int
-	id, column uint32
+	kind     string // number, vector, matrix, array, struct
+	number   reflect.Type
+	n        int // components, columns, elements
+	rows     int // of a matrix
+	of       []*member
+	paddedGo bool // a vector of 3 that is an array of 4 in Go
+	align    int
+	size     int // without padding at the end
+	stride   int // of the parts of an array or matrix
+	offsets  []int
 }
 
 var numbers = []reflect.Type{

@@ -36,6 +36,6 @@ void main() {
     run = singles(i, length);
     for (uint k = 0u; k < run; k++) {
         uint j = at[1] + k * steps.y;
-        result[at[0] + k * steps.x] = fromHalf(HALF(x, j));
+        result[at[0] + k * steps.x] = fromHalf(uvec4(HALF(x, j))).x;
     }
 }

@@ -23,21 +23,9 @@ shared float part[gl_WorkGroupSize.x];
 
 float total(vec4 t) { return (t.x + t.y) + (t.z + t.w); }
 
-float one(uint i) { return uintBitsToFloat(fromHalf(HALF(a, i))); }
+float one(uint i) { return uintBitsToFloat(fromHalf(uvec4(HALF(a, i))).x); }
 
-// four is fromHalves without its four conditions where all are finite.
-vec4 four(uint i) {
-    uvec2 w = a4[i];
-    uvec4 h = uvec4(w.x & 0xffffu, w.x >> 16, w.y & 0xffffu, w.y >> 16);
-    if (any(greaterThanEqual(h & 0x7fffu, uvec4(0x7c00u)))) {
-        return uintBitsToFloat(fromHalves(w));
-    }
-    // 2⁻¹⁴ and beyond by the bits; below that, counted in units of 2⁻²⁴.
-    vec4 normal = uintBitsToFloat(((h & 0x7fffu) << 13) + 0x38000000u);
-    vec4 small = vec4(h & 0x7fffu) * 5.9604644775390625e-8;
-    vec4 v = mix(normal, small, lessThan(h & 0x7fffu, uvec4(0x400u)));
-    return uintBitsToFloat(floatBitsToUint(v) | ((h & 0x8000u) << 16));
-}
+vec4 four(uint i) { return uintBitsToFloat(fromHalves(a4[i])); }
 
 void main() {
     uint outputs = info[0];
