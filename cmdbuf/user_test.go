@@ -490,3 +490,37 @@ func TestStructsInWGSL(t *testing.T) {
 	err = s.Launch(k, year, upload(t, s, make([]wrong, 2), 2))
 	require.ErrorIs(t, err, shaders.ErrType)
 }
+
+// Push constants are scalars without anything being said of them, and change without
+// another info, in a graph too.
+func TestPushConstantsAreScalars(t *testing.T) {
+	s := newStream(t, cmdbuf.Options{})
+	k := userKernel(t, "saxpy")
+	require.Equal(t, []shaders.ParamKind{shaders.TensorParam, shaders.TensorParam, shaders.ScalarParam, shaders.ScalarParam},
+		[]shaders.ParamKind{k.Params[0].Kind, k.Params[1].Kind, k.Params[2].Kind, k.Params[3].Kind})
+	x, y := upload(t, s, []float32{1, 2, 3}, 3), zeros(t, s, 3)
+	require.NoError(t, s.Launch(k, x, y, cmdbuf.Float32(2), cmdbuf.Int32(-1)))
+	require.Equal(t, []float32{1, 3, 5}, read(t, y))
+	require.ErrorContains(t, s.Launch(k, x, y, cmdbuf.Int32(2), cmdbuf.Int32(-1)), "want float32, found int32")
+	g, err := s.Capture(ctx, func(c *cmdbuf.Capture) error {
+		return c.Launch(k, x, y, cmdbuf.Param("a", cmdbuf.Float32(10)), cmdbuf.Int32(1))
+	})
+	require.NoError(t, err)
+	defer g.Close()
+	require.NoError(t, g.Replay())
+	require.Equal(t, []float32{11, 21, 31}, read(t, y))
+	require.NoError(t, g.Set("a", cmdbuf.Float32(100)))
+	require.NoError(t, g.Replay())
+	require.Equal(t, []float32{101, 201, 301}, read(t, y))
+
+	// The names and the order of one's own.
+	mine := userKernel(t, "saxpy", shaders.Param{Name: "factor", Kind: shaders.ScalarParam}, shaders.Param{Name: "x", Binding: 1},
+		shaders.Param{Name: "y", Binding: 2}, shaders.Param{Name: "summand", Kind: shaders.ScalarParam, DType: shaders.Int32})
+	require.NoError(t, s.Launch(mine, cmdbuf.Float32(3), x, y, cmdbuf.Int32(0)))
+	require.Equal(t, []float32{3, 6, 9}, read(t, y))
+	_, err = shaders.LoadKernelFS(userShaders, "testdata/user/saxpy.spv", shaders.Param{Name: "x", Binding: 1}, shaders.Param{Name: "y", Binding: 2})
+	require.ErrorContains(t, err, "want 2 scalars, as many as the shader has push constants, found 0")
+	_, err = shaders.LoadKernelFS(userShaders, "testdata/user/saxpy.spv", shaders.Param{Name: "x", Binding: 1}, shaders.Param{Name: "y", Binding: 2},
+		shaders.Param{Name: "a", Kind: shaders.ScalarParam, DType: shaders.Uint32}, shaders.Param{Name: "b", Kind: shaders.ScalarParam})
+	require.ErrorContains(t, err, "scalar a is uint32, and push constant 0 (constant0) float32")
+}

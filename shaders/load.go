@@ -671,6 +671,7 @@ func (r *reflector) variable(m *Module, v variable) error {
 		return nil
 	case storagePushConstant:
 		m.PushSize = max(m.PushSize, int(t.size))
+		m.Push = r.typeOf(id, decoration{}, 0)
 		return nil
 	}
 	d := r.decs[v.id]

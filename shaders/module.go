@@ -8,6 +8,7 @@ type Module struct {
 	Entries      []EntryPoint
 	Bindings     []BindingInfo // sorted by set, then binding
 	Constants    []SpecInfo    // sorted by ID
+	Push         *Type         // the push constant block; nil if there is none or it is not known
 	PushSize     int           // bytes of the push constant block, 0 if there is none
 	SharedBytes  int           // workgroup memory by default specialisation, as far as array lengths can be evaluated
 	Capabilities []Capability

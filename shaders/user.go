@@ -1,6 +1,7 @@
 package shaders
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"math"
@@ -54,9 +55,12 @@ func LoadKernelFS(fsys fs.FS, file string, params ...Param) (*Kernel, error) {
 // params say the names, types and order, and which scalars there are; a tensor of
 // AnyDType is as without params where its elements are not of 32 bits.
 //
+// Where the shader has push constants, these are its scalars: numbers of 32 bits, which
+// without params come after the tensors, in the order of the block.
+//
 // Where the shader has binding 0, it finds there, as `uint info[]`, the scalars in
-// order, the number of elements, and the number of the first element in each
-// binding, tensor by tensor; see the package's conventions. Where it has none it
+// order unless they are push constants, the number of elements, and the number of the
+// first element in each binding, tensor by tensor; see the package's conventions. Where it has none it
 // must stop at the length of its buffers, and tensors must begin where an aligned
 // binding can: views that do not are an error.
 //
@@ -91,13 +95,37 @@ func Elementwise(name string, m *Module, params ...Param) (*Kernel, error) {
 		}
 	}
 	params = slices.Clone(params)
+	pushed := m.PushSize > 0
+	if pushed {
+		scalars, err := pushScalars(m.Push, m.PushSize)
+		if err != nil {
+			return fail("%w", err)
+		}
+		if derive {
+			params = append(params, scalars...)
+		}
+		given := params[:0:0]
+		for _, p := range params {
+			if p.Kind == ScalarParam {
+				given = append(given, p)
+			}
+		}
+		if len(given) != len(scalars) {
+			return fail("want %d scalars, as many as the shader has push constants, found %d", len(scalars), len(given))
+		}
+		for i := range given {
+			if want := scalars[i].DType; given[i].DType != want && given[i].DType != AnyDType {
+				return fail("scalar %s is %v, and push constant %d (%s) %v", given[i].Name, given[i].DType, i, scalars[i].Name, want)
+			}
+		}
+	}
 	whole := make([]bool, len(params))
 	tensors := 0
 	for i := range params {
 		p := &params[i]
 		if p.Kind == ScalarParam {
-			if !info {
-				return fail("scalar %s has no way into the shader: declare the info words at binding 0", p.Name)
+			if !info && !pushed {
+				return fail("scalar %s has no way into the shader: declare a push constant, or the info words at binding 0", p.Name)
 			}
 			continue
 		}
@@ -119,7 +147,7 @@ func Elementwise(name string, m *Module, params ...Param) (*Kernel, error) {
 	if tensors == 0 {
 		return fail("want a tensor with an element for each invocation at least, the module has none")
 	}
-	k, err := NewKernel(KernelSpec{Name: name, Module: m, Entry: entry, Params: params, Plan: elementwisePlan(info, whole),
+	k, err := NewKernel(KernelSpec{Name: name, Module: m, Entry: entry, Params: params, Plan: elementwisePlan(info, pushed, whole),
 		// Invocation i touches element i alone.
 		InPlace: func(int, int) bool { return true },
 	})
@@ -147,8 +175,27 @@ func (c *Contents) dtype() DType {
 	}
 }
 
+// pushScalars are the parameters that a block of push constants stands for.
+func pushScalars(block *Type, size int) ([]Param, error) {
+	if block == nil || block.Kind != StructType || size != 4*len(block.Fields) {
+		return nil, fmt.Errorf("want push constants that are numbers of 32 bits, one after the other, found %v of %d bytes", block, size)
+	}
+	var list []Param
+	for i, f := range block.Fields {
+		if f.Type == nil || f.Offset != 4*i || f.Type.DType().Size() != 4 {
+			return nil, fmt.Errorf("want push constants that are numbers of 32 bits, one after the other, found %s at byte %d", goName(f.Type), f.Offset)
+		}
+		name := f.Name
+		if name == "" {
+			name = fmt.Sprintf("constant%d", i)
+		}
+		list = append(list, Param{Name: name, Kind: ScalarParam, DType: f.Type.DType()})
+	}
+	return list, nil
+}
+
 // elementwisePlan plans for tensors of one shape, but for those that are whole.
-func elementwisePlan(info bool, whole []bool) Planner {
+func elementwisePlan(info, pushed bool, whole []bool) Planner {
 	return func(env Env, ops []Operand, p *Plan) error {
 		first := 0
 		for ops[first].Kind != TensorParam || whole[first] {
@@ -157,7 +204,11 @@ func elementwisePlan(info bool, whole []bool) Planner {
 		shape := &ops[first].Layout
 		w := NewInfo(p)
 		for i := range ops {
-			if ops[i].Kind == ScalarParam {
+			switch {
+			case ops[i].Kind != ScalarParam:
+			case pushed:
+				p.Push = binary.NativeEndian.AppendUint32(p.Push, uint32(ops[i].Bits))
+			default:
 				w.Put(uint32(ops[i].Bits))
 			}
 		}

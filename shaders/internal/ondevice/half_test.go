@@ -146,6 +146,41 @@ func TestHalvesOfViews(t *testing.T) {
 	require.ErrorContains(t, s.Launch(shaders.Copy, h, h), "want float32, int32 or uint32")
 }
 
+// A row, a column and a single element serve all of the output, in blocks and one by one.
+func TestHalvesAreBroadcast(t *testing.T) {
+	s := newStream(t)
+	rng := rand.New(rand.NewPCG(9, 10))
+	for _, columns := range []int{3, 8, 64} {
+		const rows = 5
+		for _, from := range [][]int{{columns}, {rows, 1}, {1, 1}, {}} {
+			n := shaders.Contiguous(from...).Len()
+			values := normal(rng, n)
+			at := func(i int) int {
+				switch {
+				case n == 1:
+					return 0
+				case len(from) == 1:
+					return i % columns
+				}
+				return i / columns
+			}
+			h := upload(t, s, make([]shaders.Half, rows*columns), rows, columns)
+			require.NoError(t, s.Launch(shaders.FloatToHalf, upload(t, s, values, from...), h))
+			few := make([]shaders.Half, n)
+			for i, v := range values {
+				few[i] = shaders.HalfOf(v)
+			}
+			f := zeros(t, s, rows, columns)
+			require.NoError(t, s.Launch(shaders.HalfToFloat, upload(t, s, few, from...), f))
+			floats := read(t, f)
+			for i, got := range read(t, h) {
+				require.Equal(t, few[at(i)], got, "%v to %d × %d", from, rows, columns)
+				require.Equal(t, got.Float32(), floats[i])
+			}
+		}
+	}
+}
+
 func halves(rng *rand.Rand, n int) []shaders.Half {
 	list := make([]shaders.Half, n)
 	for i := range list {
