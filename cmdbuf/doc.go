@@ -63,6 +63,15 @@
 // stream, then the device. Closing never waits for the device, Stream.Close excepted;
 // closing a graph or a tensor waits for calls of other goroutines at most.
 //
+// # Tuning
+//
+// How work is shared out (groups, their size, the tiles of a matrix product) goes by the
+// kind of the device, or by a file beside its pipeline cache that SaveTuning wrote once:
+// NewStream takes the one of just this device and driver, where the device was opened with
+// vk.Options.PipelineCache. Options.Tuning goes before both. Nothing is ever measured unasked:
+// vkbench tune does, and saves. A file that is damaged, of another device, driver or version,
+// or that asks for what the device does not allow costs a line in the log and the default.
+//
 // # Kernels that are not trusted
 //
 // On a device opened with vk.Options.Untrusted, every kernel that is not built in is held to

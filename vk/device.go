@@ -30,7 +30,8 @@ type Options struct {
 	Prints ShaderPrints
 	// PipelineCache is a folder in which compiled shaders are kept from one process to the
 	// next, one file for each device and driver. Empty: they are not kept. A file that is
-	// damaged or of another driver is ignored, which the Logger is told.
+	// damaged or of another driver is ignored, which the Logger is told. What else is kept for
+	// a device lies there too, such as its tuning (package cmdbuf).
 	PipelineCache string
 	// Untrusted confines shaders that the library does not know: an access beyond the end of
 	// a binding reaches no other data, as Device.Robustness says in detail. It costs something

@@ -16,7 +16,7 @@ type runCommand struct {
 	deviceFlags
 	Workloads []string      `arg:"" optional:"" name:"workload" help:"Workloads to run; none: all."`
 	Count     *int          `help:"Least number of samples of each figure. Without it: 20, or fewer where they would take longer than three times --time." placeholder:"N"`
-	Time      time.Duration `default:"2500ms" help:"How long to measure each workload, if that gives more samples."`
+	Time      time.Duration `default:"2s" help:"How long to measure each workload, if that gives more samples."`
 	Checked   bool          `name:"validate" help:"Run under the validation layer. Its messages fail the run, and the figures are not comparable with others."`
 	Cache     string        `help:"Folder of pipeline caches and tunings: kernels are found there, and tuned by what 'vkbench tune' left. Without it: the defaults, whose figures compare with others'." placeholder:"DIR" type:"path"`
 	Map       string        `help:"With workload pool: draw its pages as SVG." placeholder:"FILE" type:"path"`
