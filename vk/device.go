@@ -199,7 +199,9 @@ func (d *Device) PipelineFolder() string { return d.folder }
 func (d *Device) Lost() bool { return d.lost.Load() }
 
 // Crossings counts the calls into C on the path of a launch since the device was
-// opened: one per batch, one per replay.
+// opened: one per batch, one per replay. Objects are made and destroyed by calls that it
+// does not count: a stream makes a command buffer, which it then keeps, when all it has are
+// in flight.
 func (d *Device) Crossings() uint64 { return d.c.Crossings() }
 
 // Close waits for the device to be idle and destroys it. It refuses, changing nothing,

@@ -70,8 +70,8 @@ type DeviceInfo struct {
 	extensions []string
 }
 
-// Limits are those the library depends on and checks before the driver sees a call.
-// Sizes and ranges are in bytes.
+// Limits are those the library depends on. What a call could exceed is checked before the
+// driver sees it. Sizes and ranges are in bytes.
 type Limits struct {
 	MaxStorageBufferRange     uint64 // of one binding
 	MaxPushConstantsSize      uint64
@@ -79,18 +79,15 @@ type Limits struct {
 	MaxMemoryAllocationSize   uint64
 	MaxStorageBuffers         uint64 // in one descriptor set and stage, the dynamic ones included
 	MaxDynamicStorageBuffers  uint64 // in one descriptor set
-	MaxBoundDescriptorSets    uint64
 	MaxSharedMemory           uint64
 	MaxWorkgroupInvocations   uint64
 	MaxWorkgroupSize          [3]uint32
 	MaxWorkgroupCount         [3]uint32
 	MinStorageBufferAlignment uint64 // of the offset of a binding
 	NonCoherentAtomSize       uint64
-	MinMapAlignment           uint64
-	SubgroupSize              uint32
+	SubgroupSize              uint32  // for whoever writes shaders: no call is checked against it
 	TimestampPeriod           float32 // nanoseconds a tick
 	TimestampBits             uint32  // valid bits on the queue family used; 0: no timestamps
-	MaxTimelineDifference     uint64
 }
 
 // Features are optional: the library has a path without each of them.
@@ -182,17 +179,14 @@ func newInfo(index int, physical uint64, p *abi.Physical, extensions []string) D
 			MaxMemoryAllocationCount: uint64(p.MaxAllocations), MaxMemoryAllocationSize: p.MaxMemoryAllocation,
 			MaxStorageBuffers:         uint64(min(p.MaxStorageBuffersPerSet, p.MaxStorageBuffersPerStage, p.MaxResourcesPerStage)),
 			MaxDynamicStorageBuffers:  uint64(p.MaxDynamicStorageBuffers),
-			MaxBoundDescriptorSets:    uint64(p.MaxBoundSets),
 			MaxSharedMemory:           uint64(p.MaxSharedMemory),
 			MaxWorkgroupInvocations:   uint64(p.MaxInvocations),
 			MaxWorkgroupSize:          p.MaxGroupSize,
 			MaxWorkgroupCount:         p.MaxGroupCount,
 			MinStorageBufferAlignment: max(p.StorageOffsetAlignment, 1),
 			NonCoherentAtomSize:       max(p.NonCoherentAtomSize, 1),
-			MinMapAlignment:           p.MapAlignment,
 			SubgroupSize:              p.Subgroup,
 			TimestampPeriod:           p.TimestampPeriod,
-			MaxTimelineDifference:     p.MaxTimelineDifference,
 		},
 		Features: Features{
 			Float64: p.Float64, Float16: p.Float16, Int64: p.Int64, Int16: p.Int16, Int8: p.Int8,

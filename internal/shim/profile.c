@@ -19,7 +19,6 @@ void sh_present_limits(const sh_profile *p, VcPhysicalDeviceLimits *l) {
     LOWER(l->maxStorageBufferRange, p->max_storage_range);
     LOWER(l->maxPushConstantsSize, p->max_push);
     LOWER(l->maxMemoryAllocationCount, p->max_allocations);
-    LOWER(l->maxBoundDescriptorSets, p->max_bound_sets);
     LOWER(l->maxPerStageDescriptorStorageBuffers, p->max_storage_per_stage);
     LOWER(l->maxDescriptorSetStorageBuffers, p->max_storage_per_set);
     LOWER(l->maxDescriptorSetStorageBuffersDynamic, p->max_dynamic);

@@ -20,7 +20,7 @@ type Profile struct {
 	API  uint32 // at most; as Vulkan encodes versions
 	Hide Hide
 
-	MaxStorageBufferRange, MaxPushConstants, MaxAllocations, MaxBoundSets        uint32
+	MaxStorageBufferRange, MaxPushConstants, MaxAllocations                      uint32
 	MaxStorageBuffersPerStage, MaxStorageBuffersPerSet, MaxDynamicStorageBuffers uint32
 	MaxSharedMemory, MaxInvocations                                              uint32
 	MaxGroupCount, MaxGroupSize                                                  [3]uint32
@@ -118,7 +118,7 @@ func Profiles() []Profile {
 		},
 		{
 			Name: Tiny, Doc: "the least of everything, some of it less than Vulkan grants", Type: Integrated,
-			MaxStorageBufferRange: 64 << 10, MaxPushConstants: 128, MaxAllocations: 4096, MaxBoundSets: 4,
+			MaxStorageBufferRange: 64 << 10, MaxPushConstants: 128, MaxAllocations: 4096,
 			MaxStorageBuffersPerStage: 8, MaxStorageBuffersPerSet: 24, MaxDynamicStorageBuffers: 1,
 			MaxSharedMemory: 16 << 10, MaxInvocations: 128, MaxGroupCount: [3]uint32{65535, 65535, 65535}, MaxGroupSize: [3]uint32{128, 128, 64},
 			MinStorageBufferAlignment: 256, NonCoherentAtomSize: 256, MaxAllocationSize: 32 * mib,
@@ -182,7 +182,7 @@ func (p *Profile) c() C.sh_profile {
 	u := func(v uint32) C.uint32_t { return C.uint32_t(v) }
 	c := C.sh_profile{
 		flags: u(uint32(p.Hide)), api_version: u(p.API), device_type: u(uint32(p.Type)),
-		max_storage_range: u(p.MaxStorageBufferRange), max_push: u(p.MaxPushConstants), max_allocations: u(p.MaxAllocations), max_bound_sets: u(p.MaxBoundSets),
+		max_storage_range: u(p.MaxStorageBufferRange), max_push: u(p.MaxPushConstants), max_allocations: u(p.MaxAllocations),
 		max_storage_per_stage: u(p.MaxStorageBuffersPerStage), max_storage_per_set: u(p.MaxStorageBuffersPerSet), max_dynamic: u(p.MaxDynamicStorageBuffers),
 		max_shared: u(p.MaxSharedMemory), max_invocations: u(p.MaxInvocations),
 		alignment: C.uint64_t(p.MinStorageBufferAlignment), atom: C.uint64_t(p.NonCoherentAtomSize), max_allocation_size: C.uint64_t(p.MaxAllocationSize),

@@ -49,7 +49,6 @@ func TestDevicesPresentTheirProfile(t *testing.T) {
 			atMost(p.MaxStorageBufferRange, l.MaxStorageBufferRange)
 			atMost(p.MaxPushConstants, l.MaxPushConstantsSize)
 			atMost(p.MaxAllocations, l.MaxMemoryAllocationCount)
-			atMost(p.MaxBoundSets, l.MaxBoundDescriptorSets)
 			atMost(p.MaxStorageBuffersPerStage, l.MaxStorageBuffers)
 			atMost(p.MaxStorageBuffersPerSet, l.MaxStorageBuffers)
 			atMost(p.MaxDynamicStorageBuffers, l.MaxDynamicStorageBuffers)

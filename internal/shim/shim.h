@@ -18,7 +18,7 @@ enum {
 typedef struct {
     const char *name; // appended to the device's
     uint32_t flags, api_version, has_type, device_type;
-    uint32_t max_storage_range, max_push, max_allocations, max_bound_sets;
+    uint32_t max_storage_range, max_push, max_allocations;
     uint32_t max_storage_per_stage, max_storage_per_set, max_dynamic, max_resources;
     uint32_t max_shared, max_invocations, max_count[3], max_size[3];
     uint64_t alignment, atom, max_allocation_size;

@@ -15,18 +15,17 @@ type Physical struct {
 	Subgroup, SubgroupStages, SubgroupOperations    uint32
 	MaxMemoryAllocation                             uint64
 
-	MaxStorageBufferRange, MaxPushConstants, MaxAllocations                        uint32
-	MaxStorageBuffersPerStage, MaxStorageBuffersPerSet, MaxDynamicStorageBuffers   uint32
-	MaxResourcesPerStage, MaxBoundSets, MaxSharedMemory, MaxInvocations            uint32
-	MaxGroupCount, MaxGroupSize                                                    [3]uint32
-	StorageOffsetAlignment, NonCoherentAtomSize, CopyOffsetAlignment, MapAlignment uint64
-	TimestampPeriod                                                                float32
-	MaxTimelineDifference                                                          uint64
-	MemoryTypes                                                                    []MemoryType
-	MemoryHeaps                                                                    []MemoryHeap
-	QueueFamilies                                                                  []QueueFamily
-	RobustBufferAccess, RobustBufferAccess2, Float64, Int64, Int16, Float16, Int8  bool
-	Storage16, Storage8, TimelineSemaphore, BufferDeviceAddress, HostQueryReset    bool
+	MaxStorageBufferRange, MaxPushConstants, MaxAllocations                       uint32
+	MaxStorageBuffersPerStage, MaxStorageBuffersPerSet, MaxDynamicStorageBuffers  uint32
+	MaxResourcesPerStage, MaxSharedMemory, MaxInvocations                         uint32
+	MaxGroupCount, MaxGroupSize                                                   [3]uint32
+	StorageOffsetAlignment, NonCoherentAtomSize                                   uint64
+	TimestampPeriod                                                               float32
+	MemoryTypes                                                                   []MemoryType
+	MemoryHeaps                                                                   []MemoryHeap
+	QueueFamilies                                                                 []QueueFamily
+	RobustBufferAccess, RobustBufferAccess2, Float64, Int64, Int16, Float16, Int8 bool
+	Storage16, Storage8, TimelineSemaphore, BufferDeviceAddress, HostQueryReset   bool
 }
 
 // MemoryType and MemoryHeap are the driver's, flags as in Vulkan.
@@ -86,12 +85,11 @@ func (in *Instance) Query(physical uint64, robustness2 bool) *Physical {
 		MaxAllocations: uint32(l.maxMemoryAllocationCount), MaxStorageBuffersPerStage: uint32(l.maxPerStageDescriptorStorageBuffers),
 		MaxStorageBuffersPerSet:  uint32(l.maxDescriptorSetStorageBuffers),
 		MaxDynamicStorageBuffers: uint32(l.maxDescriptorSetStorageBuffersDynamic),
-		MaxResourcesPerStage:     uint32(l.maxPerStageResources), MaxBoundSets: uint32(l.maxBoundDescriptorSets),
-		MaxSharedMemory: uint32(l.maxComputeSharedMemorySize), MaxInvocations: uint32(l.maxComputeWorkGroupInvocations),
+		MaxResourcesPerStage:     uint32(l.maxPerStageResources),
+		MaxSharedMemory:          uint32(l.maxComputeSharedMemorySize), MaxInvocations: uint32(l.maxComputeWorkGroupInvocations),
 		MaxGroupCount: triple(l.maxComputeWorkGroupCount), MaxGroupSize: triple(l.maxComputeWorkGroupSize),
 		StorageOffsetAlignment: uint64(l.minStorageBufferOffsetAlignment), NonCoherentAtomSize: uint64(l.nonCoherentAtomSize),
-		CopyOffsetAlignment: uint64(l.optimalBufferCopyOffsetAlignment), MapAlignment: uint64(l.minMemoryMapAlignment),
-		TimestampPeriod: float32(l.timestampPeriod), MaxTimelineDifference: uint64(c.v12.maxTimelineSemaphoreValueDifference),
+		TimestampPeriod: float32(l.timestampPeriod),
 
 		RobustBufferAccess: c.robust_buffer_access != 0, RobustBufferAccess2: c.robust_buffer_access2 != 0,
 		Float64: c.float64 != 0, Int64: c.int64 != 0, Int16: c.int16 != 0, Float16: c.float16 != 0, Int8: c.int8 != 0,
