@@ -132,10 +132,6 @@ func CPUTuning(cores int) Tuning {
 	return Tuning{Groups: uint32(max(1, min(cores, 256)) * 4), Reads: Scattered}
 }
 
-// maxPerInvocation keeps a group's share of the elements far below the range of
-// uint32.
-const maxPerInvocation = 1024
-
 func (t Tuning) groups() int {
 	if t.Groups == 0 {
 		return 1024
@@ -155,16 +151,6 @@ func (t Tuning) workgroup() uint32 {
 		return 256
 	}
 	return t.Workgroup
-}
-
-// perInvocation is how many of n pieces of work an invocation takes, a power of
-// two, so that few different infos arise.
-func (e *Env) perInvocation(n int) int {
-	per, size := 1, int(e.WorkgroupSize[0])
-	for per < maxPerInvocation && n > per*size*e.Tuning.groups() {
-		per *= 2
-	}
-	return per
 }
 
 // Tuned is the kernel with a tuning of its own in the place of the device's, under the

@@ -154,7 +154,7 @@ var floatOps = map[*shaders.Kernel]func(a, b float64) (v, bound float64){
 	shaders.Sqrt:        func(a, _ float64) (float64, float64) { return relative(math.Sqrt(a), 10) },
 	shaders.Rsqrt:       func(a, _ float64) (float64, float64) { return relative(1/math.Sqrt(a), 4) },
 	shaders.Tanh:        func(a, _ float64) (float64, float64) { return relative(math.Tanh(a), 40) },
-	shaders.Sigmoid:     func(a, _ float64) (float64, float64) { return relative(sigmoid(a), 10+8*math.Abs(a)) },
+	shaders.Sigmoid:     func(a, _ float64) (float64, float64) { return relative(sigmoid(a), 10+8*min(math.Abs(a), 128)) },
 	shaders.Silu:        func(a, _ float64) (float64, float64) { return relative(silu(a), 12+8*math.Abs(a)) },
 	shaders.SiluMul:     func(a, b float64) (float64, float64) { return relative(silu(a)*b, 12+8*math.Abs(a)) },
 	shaders.Log:         func(a, _ float64) (float64, float64) { return relative(math.Log(a), 12) },
