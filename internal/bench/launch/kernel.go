@@ -41,13 +41,13 @@ const (
 )
 
 // plan is what the library works out for every launch of the chain.
-func plan(k *shaders.Kernel, workgroup [3]uint32) (*shaders.Plan, error) {
+func plan(k *shaders.Kernel, env shaders.Env) (*shaders.Plan, error) {
 	var p shaders.Plan
 	operands := make([]shaders.Operand, len(k.Params))
 	for i := range operands {
 		operands[i] = shaders.Operand{Layout: strided(), DType: shaders.Float32}
 	}
-	if err := k.Plan(shaders.Env{WorkgroupSize: workgroup}, operands, &p); err != nil {
+	if err := k.Plan(env, operands, &p); err != nil {
 		return nil, fmt.Errorf("planning %s: %w", k.Name, err)
 	}
 	return &p, nil

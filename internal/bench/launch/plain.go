@@ -1,11 +1,13 @@
 package launch
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 
+	"vkcompute/cmdbuf"
 	"vkcompute/internal/cfloor"
 	"vkcompute/shaders"
 	"vkcompute/vk"
@@ -37,8 +39,12 @@ type plain struct {
 }
 
 func newPlain(d *vk.Device, k *shaders.Kernel) (*plain, error) {
+	tuning, err := tuningOf(d)
+	if err != nil {
+		return nil, err
+	}
 	l := d.Limits()
-	constants, workgroup := k.Spec(shaders.MaxWorkgroup{Invocations: uint32(l.MaxWorkgroupInvocations), Size: l.MaxWorkgroupSize, SharedBytes: uint32(l.MaxSharedMemory)})
+	constants, workgroup := k.Spec(shaders.MaxWorkgroup{Invocations: uint32(l.MaxWorkgroupInvocations), Size: l.MaxWorkgroupSize, SharedBytes: uint32(l.MaxSharedMemory), Tuning: tuning})
 	spec := vk.PipelineSpec{Code: k.Module.Words, Entry: k.Entry, PushSize: uint32(k.Module.PushSize), Workgroup: workgroup, Name: k.Name + " (plain C)"}
 	for _, c := range constants {
 		spec.Constants = append(spec.Constants, vk.SpecConstant{ID: c.ID, Value: c.Value})
@@ -51,8 +57,7 @@ func newPlain(d *vk.Device, k *shaders.Kernel) (*plain, error) {
 		spec.Bindings = append(spec.Bindings, vk.Binding{Number: b.Binding, Kind: kind})
 	}
 	p := &plain{d: d}
-	var err error
-	if p.plan, err = plan(k, workgroup); err != nil {
+	if p.plan, err = plan(k, shaders.Env{WorkgroupSize: workgroup, Tuning: tuning}); err != nil {
 		return nil, err
 	}
 	if p.pipeline, err = d.NewPipeline(spec); err != nil {
@@ -78,6 +83,15 @@ func newPlain(d *vk.Device, k *shaders.Kernel) (*plain, error) {
 		}
 	}
 	return p, nil
+}
+
+// tuningOf is what the library's streams are tuned by, so that both do the same work.
+func tuningOf(d *vk.Device) (shaders.Tuning, error) {
+	s, err := cmdbuf.NewStream(d, cmdbuf.Options{})
+	if err != nil {
+		return shaders.Tuning{}, err
+	}
+	return s.Tuning(), s.Close(context.Background())
 }
 
 // chain prepares a chain of n with the barriers of a batch or of a graph.
