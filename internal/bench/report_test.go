@@ -91,3 +91,29 @@ func TestHost(t *testing.T) {
 	require.NotEmpty(t, h.CPU)
 	require.NotEmpty(t, h.Commit)
 }
+
+// What a device cannot do is kept beside the figures, in every form that people read.
+func TestUnsupported(t *testing.T) {
+	r := report()
+	r.Unsupported = []bench.Unsupported{{Workload: "decode", Case: "110M", Reason: "want much | found little"}}
+	var b bytes.Buffer
+	require.NoError(t, r.WriteJSON(&b))
+	back, err := bench.ReadJSON(&b)
+	require.NoError(t, err)
+	require.Equal(t, r, back)
+	for _, f := range []bench.Format{bench.Markdown, bench.CSV, bench.Bench, bench.Prom} {
+		var b bytes.Buffer
+		require.NoError(t, r.Write(&b, f))
+		require.Equal(t, f == bench.Markdown, strings.Contains(b.String(), "110M"), "%s: programs read figures only", f)
+	}
+	b.Reset()
+	require.NoError(t, bench.WriteUnsupported(&b, r.Unsupported))
+	require.Equal(t, "unsupported: decode 110M: want much | found little\n\n", b.String())
+	b.Reset()
+	require.NoError(t, bench.WriteUnsupported(&b, nil))
+	require.Empty(t, b.String())
+	for _, u := range []bench.Unsupported{{Case: "a", Reason: "b"}, {Workload: "a", Reason: "b"}, {Workload: "a", Case: "b"}} {
+		r.Unsupported = []bench.Unsupported{u}
+		require.ErrorIs(t, r.Validate(), bench.ErrReport)
+	}
+}
