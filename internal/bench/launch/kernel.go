@@ -9,9 +9,10 @@ import (
 // elements is one workgroup of work.
 const elements = 64
 
-// oneGroup is a built-in kernel specialised to workgroups of 64 invocations. At the
-// usual 256, three quarters of the group would find nothing to do, at the driver's
-// expense, and hide part of what is measured.
+// oneGroup is a built-in kernel specialised to workgroups of 64 invocations at most. At
+// the usual 256, three quarters of the group would find nothing to do, at the driver's
+// expense, and hide part of what is measured. Where the kernel itself takes fewer, as it
+// does on a CPU, it may.
 func oneGroup(k *shaders.Kernel) (*shaders.Kernel, error) {
 	if err := k.Err(); err != nil {
 		return nil, err
@@ -20,8 +21,8 @@ func oneGroup(k *shaders.Kernel) (*shaders.Kernel, error) {
 		Name: k.Name + "-64", Module: k.Module, Entry: k.Entry, Params: k.Params, Grid: shaders.FoldedGrid,
 		Plan: k.Plan,
 		Spec: func(limits shaders.MaxWorkgroup) ([]shaders.SpecConst, [3]uint32) {
-			n := min(elements, limits.Invocations, limits.Size[0])
-			return []shaders.SpecConst{{ID: 0, Value: n}}, [3]uint32{n, 1, 1}
+			limits.Invocations = min(elements, limits.Invocations)
+			return k.Spec(limits)
 		},
 	})
 }

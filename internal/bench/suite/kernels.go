@@ -87,19 +87,21 @@ func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes)
 	if err != nil {
 		return nil, err
 	}
-	cases := b.cases(size)
+	b.cases(size)
+	b.strided(size.elements)
+	cases := b.list
 	if b.err != nil {
 		return nil, b.err
 	}
 	plain := make([][]float64, len(cases))
 	var groups []bench.Group
 	for i, c := range cases {
-		o.say("checking "+c.kernel.Name, 0)
+		o.say("checking "+c.name(), 0)
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("%w: %w", bench.ErrInterrupted, err)
 		}
 		if err := c.verify(ctx, s); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.kernel.Name, err)
+			return nil, fmt.Errorf("%s: %w", c.name(), err)
 		}
 		for spent := time.Duration(0); spent < plainTime && len(plain[i]) < bench.MaxRounds; {
 			begin := time.Now()
@@ -108,7 +110,7 @@ func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes)
 			spent += took
 			plain[i] = append(plain[i], float64(took))
 		}
-		groups = append(groups, one(c.kernel.Name, launches(ctx, s, c.kernel, c.args...)))
+		groups = append(groups, one(c.name(), launches(ctx, s, c.kernel, c.args...)))
 	}
 	probes := append([]probe{reading[0], memory[1]}, arithmetic...)
 	for _, p := range probes {
@@ -125,7 +127,7 @@ func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes)
 	}
 	product := ceiling{operations: operations, loads: read / 16}
 	for i, c := range cases {
-		r := bench.NewResult(kernelsName, c.kernel.Name, "wall", "ns/launch", samples[i], 1)
+		r := bench.NewResult(kernelsName, c.name(), "wall", "ns/launch", samples[i], 1)
 		bandwidth, most := copied, operations
 		if c.reads {
 			bandwidth = read
@@ -142,9 +144,9 @@ func kernels(ctx context.Context, s *cmdbuf.Stream, o Options, size kernelSizes)
 		r.Note = fmt.Sprintf("%.0f %% of what %s allows", 100*roof/max(r.Median, 0.1), bound)
 		list = append(list, r)
 		if bound == "memory" {
-			list = append(list, bench.NewFigure(kernelsName, c.kernel.Name, "bandwidth", "GB/s", rates(c.bytes, samples[i])))
+			list = append(list, bench.NewFigure(kernelsName, c.name(), "bandwidth", "GB/s", rates(c.bytes, samples[i])))
 		} else {
-			list = append(list, bench.NewFigure(kernelsName, c.kernel.Name, "arithmetic", "GFLOP/s", rates(c.operations, samples[i])))
+			list = append(list, bench.NewFigure(kernelsName, c.name(), "arithmetic", "GFLOP/s", rates(c.operations, samples[i])))
 		}
 	}
 	products, err := matmuls(ctx, s, o, size.products, product)

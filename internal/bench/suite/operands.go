@@ -15,11 +15,19 @@ import (
 // plain Go.
 type kernelCase struct {
 	kernel            *shaders.Kernel
+	layout            string // of operands that are not contiguous
 	bytes, operations float64
 	reads             bool // and writes next to nothing
 	args              []cmdbuf.Arg
 	plain             func()
 	outputs           []func(context.Context) error // compare a tensor with plain Go's
+}
+
+func (c *kernelCase) name() string {
+	if c.layout != "" {
+		return c.kernel.Name + "/" + c.layout
+	}
+	return c.kernel.Name
 }
 
 // verify launches once, runs plain Go once, and compares.
