@@ -44,12 +44,21 @@ float pow1(uint a, uint b) {
     return (a & 0x80000000u) != 0u && odd ? -f : f;
 }
 
+// key maps float bits to signed numbers in the order of the values; -0 counts as 0.
+// Signed, because the instructions of CPUs compare such.
+int key(uint x) {
+    int sign = int(x) >> 31;
+    return (int(x & 0x7fffffffu) ^ sign) - sign;
+}
+
+// A driver on the CPU takes every way through a function, so a choice between values is
+// cheaper than a return.
 uint apply(uint a, uint b) {
     float x = uintBitsToFloat(a);
     float y = uintBitsToFloat(b);
-    uint ka = orderKey(a);
-    uint kb = orderKey(b);
-    bool ordered = ka != 0xffffffffu && kb != 0xffffffffu;
+    int ka = key(a);
+    int kb = key(b);
+    bool ordered = max(int(a & 0x7fffffffu), int(b & 0x7fffffffu)) <= int(INF); // no NaN
     switch (OP) {
     case 0u: return floatBitsToUint(x + y);
     case 1u: return floatBitsToUint(x - y);
@@ -58,19 +67,15 @@ uint apply(uint a, uint b) {
     case 4u: return ordered ? (ka <= kb ? a : b) : QNAN;
     case 5u: return ordered ? (ka >= kb ? a : b) : QNAN;
     case 6u: return floatBitsToUint(pow1(a, b));
-    case 7u: return ordered && ka == kb ? 1u : 0u;
-    case 8u: return ordered && ka == kb ? 0u : 1u;
-    case 9u: return ordered && ka < kb ? 1u : 0u;
-    case 10u: return ordered && ka <= kb ? 1u : 0u;
-    case 11u: // silu(a)·b
-        if (isNaN(a) || isNaN(b)) {
-            return QNAN;
-        }
-        if (a > 0xc2d00000u) { // silu underflows to 0, which makes a NaN of an infinity
-            return (b & 0x7fffffffu) == INF ? QNAN : 0u;
-        }
-        return floatBitsToUint(x / (1.0 + exp(-x)) * y);
-    case 12u: return ka > 0x80000000u ? b : 0u; // b where a > 0, NaN included
+    case 7u: return uint(ordered && ka == kb);
+    case 8u: return uint(ordered && ka == kb) ^ 1u;
+    case 9u: return uint(ordered && ka < kb);
+    case 10u: return uint(ordered && ka <= kb);
+    case 11u: // silu(a)·b. Silu underflows to 0, which makes a NaN of an infinity.
+        uint v = floatBitsToUint(x / (1.0 + exp(-x)) * y);
+        v = a > 0xc2d00000u ? ((b & 0x7fffffffu) == INF ? QNAN : 0u) : v;
+        return ordered ? v : QNAN;
+    case 12u: return ka > 0 || int(a & 0x7fffffffu) > int(INF) ? b : 0u; // NaN included
     case 13u: return a + b;
     case 14u: return a - b;
     case 15u: return a * b;

@@ -37,13 +37,11 @@ float expf(float x) {
 // logf is log with a relative bound near 1 too, where GLSL's own promises 2⁻²¹
 // and no more: log x = 2 artanh((x-1)/(x+1)), of which x-1 is exact.
 float logf(float x) {
-    if (x < 0.5 || x > 2.0) {
-        return log(x);
-    }
     float s = (x - 1.0) / (x + 1.0);
     float z = s * s;
     float p = 0.111111111 + z * (0.0909090909 + z * (0.0769230769 + z * (0.0666666667 + z * 0.0588235294)));
-    return 2.0 * s + 2.0 * s * z * (0.333333333 + z * (0.2 + z * (0.142857143 + z * p)));
+    float near = 2.0 * s + 2.0 * s * z * (0.333333333 + z * (0.2 + z * (0.142857143 + z * p)));
+    return x < 0.5 || x > 2.0 ? log(x) : near;
 }
 
 // sincosf reduces the angle by multiples of π/2 in three parts (Cody and Waite,

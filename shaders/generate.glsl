@@ -62,7 +62,8 @@ uvec4 block(uint j, uint a, uint b) {
         precise vec4 f = vec4(i) * uintBitsToFloat(b);
         return floatBitsToUint(uintBitsToFloat(a) + f);
     }
-    return a + i * b;
+    uint n = b + b;
+    return a + 4u * j * b + uvec4(0u, b, n, n + b);
 #endif
 }
 

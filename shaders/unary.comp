@@ -9,7 +9,8 @@ layout(constant_id = 2) const uint OP = 0u;
 
 float exp1(float v) {
     uint b = floatBitsToUint(v);
-    return b == INF ? v : expf(v);
+    float e = b == 0xff800000u ? 0.0 : exp(v);
+    return b == INF ? v : e;
 }
 
 // 1/(1+exp(-v)); exp may overflow to infinity, of which the reciprocal is 0.
@@ -19,77 +20,81 @@ float sigmoid(float v) { return v < -104.0 ? 0.0 : 1.0 / (1.0 + exp1(-v)); }
 // nothing cancels.
 float tanh1(float v) {
     float a = uintBitsToFloat(floatBitsToUint(v) & 0x7fffffffu);
-    if (a < 0.3) {
-        float z = v * v;
-        return v + v * z * (-0.333333333 + z * (0.133333333 + z * (-0.0539682540 + z * (0.0218694885 - z * 0.00886323553))));
-    }
-    float t = expf(-2.0 * a);
+    float z = v * v;
+    float near = v + v * z * (-0.333333333 + z * (0.133333333 + z * (-0.0539682540 + z * (0.0218694885 - z * 0.00886323553))));
+    float t = exp1(-2.0 * a);
     float h = (1.0 - t) / (1.0 + t);
-    return uintBitsToFloat(floatBitsToUint(h) | (floatBitsToUint(v) & 0x80000000u));
+    return a < 0.3 ? near : uintBitsToFloat(floatBitsToUint(h) | (floatBitsToUint(v) & 0x80000000u));
 }
 
+// A driver on the CPU takes every way through a function, so a choice between values is
+// cheaper than a return.
 uint apply(uint b) {
     float v = uintBitsToFloat(b);
-    bool negative = (b & 0x80000000u) != 0u;
-    bool zero = (b & 0x7fffffffu) == 0u;
+    uint m = b & 0x7fffffffu;
+    bool negative = int(b) < 0;
+    bool zero = m == 0u;
+    bool nan = int(m) > int(INF);
+    uint quiet = b | 0x00400000u; // what a NaN gives
+    uint r = 0u;
     switch (OP) {
-    case 0u: return b;
-    case 1u: return b ^ 0x80000000u;
-    case 2u: return b & 0x7fffffffu;
-    }
-    if (OP == 17u) { // to int32
-        if (isNaN(b)) { return 0u; }
-        uint m = b & 0x7fffffffu;
-        if (m >= 0x4f000000u) { return negative ? 0x80000000u : 0x7fffffffu; }
-        return uint(int(v));
-    }
-    if (OP == 18u) { return floatBitsToUint(float(int(b))); }
-    if (OP == 19u) { // to uint32
-        if (negative || isNaN(b)) { return 0u; }
-        if (b >= 0x4f800000u) { return 0xffffffffu; }
-        return uint(v);
-    }
-    if (OP == 20u) { return floatBitsToUint(float(b)); }
-    if (isNaN(b)) {
-        return b | 0x00400000u;
-    }
-    float f = v;
-    switch (OP) {
-    case 3u: f = exp1(v); break;
+    case 0u: r = b; break;
+    case 1u: r = b ^ 0x80000000u; break;
+    case 2u: r = m; break;
+    case 3u:
+        r = nan ? quiet : floatBitsToUint(exp1(v));
+        break;
     case 4u:
-        if (zero) { return 0xff800000u; }
-        if (negative) { return QNAN; }
-        if (b == INF) { return INF; }
-        f = logf(v);
+        r = b == INF ? INF : floatBitsToUint(logf(v));
+        r = negative ? QNAN : r;
+        r = zero ? 0xff800000u : r;
+        r = nan ? quiet : r;
         break;
     case 5u:
-        if (zero || b == INF) { return b; }
-        if (negative) { return QNAN; }
-        f = sqrt(v);
+        r = b == INF ? b : floatBitsToUint(sqrt(v));
+        r = negative ? QNAN : r;
+        r = zero ? b : r;
+        r = nan ? quiet : r;
         break;
     case 6u:
-        if (zero) { return INF | b; }
-        if (negative) { return QNAN; }
-        if (b == INF) { return 0u; }
-        f = inversesqrt(v);
+        r = b == INF ? 0u : floatBitsToUint(inversesqrt(v));
+        r = negative ? QNAN : r;
+        r = zero ? INF | b : r;
+        r = nan ? quiet : r;
         break;
-    case 7u: f = tanh1(v); break;
-    case 8u: f = sigmoid(v); break;
+    case 7u: r = nan ? quiet : floatBitsToUint(tanh1(v)); break;
+    case 8u: r = nan ? quiet : floatBitsToUint(sigmoid(v)); break;
     case 9u: // -infinity gives 0, the limit
-        if (b > 0xc2d00000u) { return 0u; }
-        f = v * sigmoid(v);
+        r = b > 0xc2d00000u ? 0u : floatBitsToUint(v * sigmoid(v));
+        r = nan ? quiet : r;
         break;
     case 10u: // ½v(1+tanh y) = v·sigmoid(2y) without the cancellation
-        if (b > 0xc1000000u) { return 0u; }
-        f = v > 8.0 ? v : v * sigmoid(1.59576912 * (v + 0.044715 * v * v * v));
+        r = floatBitsToUint(v * sigmoid(1.59576912 * (v + 0.044715 * v * v * v)));
+        r = v > 8.0 ? b : r;
+        r = b > 0xc1000000u ? 0u : r;
+        r = nan ? quiet : r;
         break;
-    case 11u: return negative ? 0u : b;
-    case 12u: f = v * v; break;
-    case 13u: f = 1.0 / v;
-        if (zero) { return INF | b; }
+    case 11u:
+        r = nan ? quiet : negative ? 0u : b;
         break;
+    case 12u: r = nan ? quiet : floatBitsToUint(v * v); break;
+    case 13u:
+        r = zero ? INF | b : floatBitsToUint(1.0 / v);
+        r = nan ? quiet : r;
+        break;
+    case 17u: // to int32
+        r = uint(int(v));
+        r = m >= 0x4f000000u ? (negative ? 0x80000000u : 0x7fffffffu) : r;
+        r = nan ? 0u : r;
+        break;
+    case 18u: r = floatBitsToUint(float(int(b))); break;
+    case 19u: // to uint32
+        r = b >= 0x4f800000u ? 0xffffffffu : uint(v);
+        r = negative || nan ? 0u : r;
+        break;
+    case 20u: r = floatBitsToUint(float(b)); break;
     }
-    return floatBitsToUint(f);
+    return r;
 }
 
 #define INPUTS 1
