@@ -47,6 +47,13 @@
 // stream that uses it as far as events say, and no further; its memory comes back when
 // all of them are done with it.
 //
+// # Elements
+//
+// A tensor holds numbers, or structs of them as a kernel of the caller's reads them:
+// Upload(stream, []Particle{…}, n). What lies where is compared with the shader at the
+// launch, which costs nothing the second time. float64 is for kernels of the caller's, on
+// devices that have it; shaders.Half for those that say so.
+//
 // # Concurrency
 //
 // A Stream has one lock and may be called from several goroutines; so may its graphs and

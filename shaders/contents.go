@@ -19,7 +19,7 @@ func (r *reflector) contents(block uint32) Contents {
 		}
 		return Contents{Form: Elements, Elem: elem, Stride: int(stride)}
 	}
-	if elem := r.typeOf(block, decoration{}, 0); elem != nil {
+	if elem := r.typeOf(block, decoration{}, 0); elem != nil && elem.Size > 0 {
 		return Contents{Form: Whole, Elem: elem}
 	}
 	return Contents{}

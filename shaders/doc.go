@@ -47,9 +47,25 @@
 //
 // # Kernels of one's own
 //
-// Elementwise makes a kernel of a shader that works element by element, without a
-// planner; NewKernel takes any shader with a Planner, which InfoWriter helps to
-// write. Package wgsl compiles WGSL in process.
+// LoadKernel and LoadKernelFS make a kernel of SPIR-V that works element by element,
+// without a planner, and wgsl.Kernel of WGSL, which package wgsl compiles in process;
+// Elementwise says what such a shader may look like. NewKernel takes any shader with a
+// Planner, which InfoWriter helps to write.
+//
+//	scale, err := shaders.LoadKernelFS(files, "scale.spv")
+//	err = stream.Launch(scale, x, y, cmdbuf.Float32(2))
+//
+// What the buffers of a module hold is reflected too (BindingInfo.Contents). Elements may
+// be vectors, matrices, arrays and structs; TypeOf describes the Go type that is bound to
+// them, and a launch compares the two number by number, by the offsets that the module
+// states. A *TypeError names the field that is out of place, where it is wanted, and what
+// to do. Std430 does that without a module.
+//
+// # float16
+//
+// Half is float16 in Go. Kernels that read it take two out of each 32-bit word, so they
+// need no feature of the device: HalfToFloat, FloatToHalf, GatherHalf, MatVecHalf. The
+// others take float32; a launch that casts goes before them.
 //
 // # Concurrency, ownership, errors
 //

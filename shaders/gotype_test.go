@@ -1,6 +1,7 @@
 package shaders_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"reflect"
 	"slices"
@@ -491,4 +492,76 @@ func TestFittingTypesCostNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}))
+}
+
+// comparesWithAnything launches a module with types that hardly fit it: an error or none,
+// whatever it says of its buffers.
+func comparesWithAnything(t *testing.T, m *shaders.Module) {
+	k, err := shaders.Elementwise("k", m)
+	if err != nil {
+		require.ErrorIs(t, err, shaders.ErrKernelSpec)
+		return
+	}
+	for _, g := range []reflect.Type{
+		reflect.TypeFor[[3][4]float32](), reflect.TypeFor[struct{ A, B int32 }](),
+		reflect.TypeFor[struct {
+			F0 [4]float32
+			F1 [2]struct{ X, Y [3]float32 }
+		}](),
+	} {
+		gt, err := shaders.TypeOf(g)
+		require.NoError(t, err)
+		ops := make([]shaders.Operand, len(k.Params))
+		for i, p := range k.Params {
+			ops[i] = shaders.Operand{Layout: shaders.Contiguous(1), DType: p.DType, Kind: p.Kind}
+			switch p.DType {
+			case shaders.AnyDType:
+				ops[i].DType = shaders.Int32
+			case shaders.Composite:
+				ops[i].Type = gt
+				require.Positive(t, k.Contents(i).Element().Size)
+			}
+		}
+		var p shaders.Plan
+		_, size := k.Spec(shaders.MaxWorkgroup{Invocations: 128, Size: [3]uint32{128, 128, 64}})
+		if err := k.Plan(shaders.Env{WorkgroupSize: size}, ops, &p); err != nil {
+			require.ErrorIs(t, err, shaders.ErrOperand)
+		}
+	}
+}
+
+// structured are modules whose buffers hold structs.
+func structured(t require.TestingT) (list [][]byte) {
+	f32, f64 := reflect.TypeFor[float32](), reflect.TypeFor[float64]()
+	leaf := func(kind string, n int, of reflect.Type) *member {
+		return &member{kind: kind, n: n, rows: 3, number: of}
+	}
+	inner := &member{kind: "struct", of: []*member{leaf("vector", 3, f32), leaf("matrix", 2, f32)}}
+	for _, m := range []*member{
+		inner,
+		{kind: "struct", of: []*member{leaf("number", 0, f64), {kind: "array", n: 3, of: []*member{inner}}, leaf("vector", 2, f32)}},
+	} {
+		m.layOut()
+		for _, whole := range []bool{false, true} {
+			list = append(list, asm(moduleOf(t, m, whole).Words).bytes(binary.LittleEndian))
+		}
+	}
+	return list
+}
+
+func TestStructuredModules(t *testing.T) {
+	for _, code := range structured(t) {
+		require.True(t, loads(t, code))
+		m, err := shaders.Load(code)
+		require.NoError(t, err)
+		require.NotEqual(t, shaders.OtherForm, m.Bindings[0].Contents.Form)
+		// Damage to any word is an error or another module.
+		for at := range len(code) / 4 {
+			for _, x := range []byte{1, 0x80, 0xff} {
+				bad := slices.Clone(code)
+				bad[4*at] ^= x
+				loads(t, bad)
+			}
+		}
+	}
 }

@@ -306,6 +306,9 @@ func FuzzLoad(f *testing.F) {
 	for _, code := range embedded(f) {
 		f.Add(code)
 	}
+	for _, m := range structured(f) {
+		f.Add(m)
+	}
 	f.Fuzz(func(t *testing.T, code []byte) { loads(t, code) })
 }
 
@@ -326,6 +329,11 @@ func loads(t *testing.T, code []byte) bool {
 			require.NotZero(t, s)
 		}
 	}
+	for _, b := range m.Bindings {
+		require.NotEmpty(t, b.Contents.String())
+		require.Equal(t, b.Contents.Form == shaders.OtherForm, b.Contents.Elem == nil)
+	}
+	comparesWithAnything(t, m)
 	require.True(t, slices.IsSortedFunc(m.Bindings, func(a, b shaders.BindingInfo) int {
 		return cmp.Compare(uint64(a.Set)<<32|uint64(a.Binding), uint64(b.Set)<<32|uint64(b.Binding))
 	}))

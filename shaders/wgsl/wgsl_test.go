@@ -27,23 +27,20 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 `
 
-// A shader in WGSL becomes a kernel in two lines.
-func ExampleCompile() {
-	m, err := wgsl.Compile(double)
-	fmt.Println(err)
-	kernel, err := shaders.Elementwise("double", m)
+// A shader in WGSL becomes a kernel in a line; its mistakes are told with their place.
+func ExampleKernel() {
+	kernel, err := wgsl.Kernel("double", double)
 	fmt.Println(err)
 	for _, p := range kernel.Params {
-		fmt.Println(p.Name, p.Binding, p.Access)
+		fmt.Println(p.Name, p.DType, p.Binding, p.Access)
 	}
-	_, err = wgsl.Compile("@compute @workgroup_size(1)\nfn main() {\n\tlet a = b + 1;\n}\n")
+	_, err = wgsl.Kernel("wrong", "@compute @workgroup_size(1)\nfn main() {\n\tlet a = b + 1;\n}\n")
 	message, _, _ := strings.Cut(err.Error(), "\n") // the line itself comes after
 	fmt.Println(message)
 	// Output:
 	// <nil>
-	// <nil>
-	// x 1 read
-	// y 2 read-write
+	// x float32 1 read
+	// y float32 2 read-write
 	// wgsl: line 3, column 10: function main body: const 'a' initializer: unresolved identifier: b
 }
 
