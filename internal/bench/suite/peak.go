@@ -243,8 +243,15 @@ func memoryProbes(ctx context.Context, s *cmdbuf.Stream, bytes int) (list []prob
 				{probe: probe{name, float64(bytes), launches(ctx, s, read, cmdbuf.Uint32(uint32(blocks)), x, sums), nil}, check: func() error { return expect(ctx, sums, func(int) float32 { return 6 * float32(blocks) }) }},
 				{probe: probe{name, 2 * float64(bytes), launches(ctx, s, copied, cmdbuf.Uint32(uint32(blocks)), x, to), nil}, check: func() error { return expect(ctx, to, func(i int) float32 { return host[i] }) }},
 			} {
-				if f.took, err = quickest(f.run); err != nil {
-					return fail(err)
+				// Twice, because on a machine with other work the quickest way may have a bad
+				// moment, and a slow one would be the roof.
+				f.took = math.MaxInt64
+				for range 2 {
+					took, err := quickest(f.run)
+					if err != nil {
+						return fail(err)
+					}
+					f.took = min(f.took, took)
 				}
 				if f.took < best[kind].took {
 					best[kind] = f
