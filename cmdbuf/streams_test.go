@@ -144,11 +144,9 @@ func TestWaitingForManyStreams(t *testing.T) {
 func TestEventsOfOtherDevices(t *testing.T) {
 	a, _ := two(t)
 	c, _ := two(t)
-	e, err := c.Record()
-	require.NoError(t, err)
 	x := upload(t, c, []float32{1}, 1)
 	require.NoError(t, c.Launch(shaders.Add, x, x, x))
-	e, err = c.Record()
+	e, err := c.Record()
 	require.NoError(t, err)
 	require.ErrorIs(t, a.WaitFor(e), cmdbuf.ErrForeign)
 	y := upload(t, a, []float32{1}, 1)

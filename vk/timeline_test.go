@@ -471,7 +471,7 @@ func TestClosedTimelinesOutliveWhoWaits(t *testing.T) {
 
 	// What nobody waited for on the host goes with the device at the latest.
 	b := newTimeline()
-	waiting = submit(l.timeline, vk.Wait{Timeline: b, Serial: submit(b)})
+	submit(l.timeline, vk.Wait{Timeline: b, Serial: submit(b)})
 	b.Close()
 	require.NoError(t, d.WaitIdle())
 }
