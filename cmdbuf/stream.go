@@ -58,6 +58,10 @@ type Options struct {
 
 const defaultBatchLimit = 256
 
+// vectorSize is the size of a vec4. Shaders that read by vectors want their bindings to begin at
+// a multiple of it, whatever less the device asks for.
+const vectorSize = 16
+
 // Stream is an ordered sequence of launches, transfers and replays on a device, with the
 // memory pools and the metadata cache they use. Its methods may be called from several
 // goroutines; they take turns.
@@ -126,7 +130,7 @@ func NewStream(d *vk.Device, o Options) (*Stream, error) {
 		return nil, fmt.Errorf("cmdbuf: new stream: a batch limit of %d: want 0 or more", o.BatchLimit)
 	}
 	s := &Stream{
-		dev: d, limits: d.Limits(), alignment: max(d.Limits().MinStorageBufferAlignment, wordSize), logger: o.Logger, caching: o.Sets,
+		dev: d, limits: d.Limits(), alignment: max(d.Limits().MinStorageBufferAlignment, vectorSize), logger: o.Logger, caching: o.Sets,
 		batchLimit: o.BatchLimit, graphOrder: o.Order, profiling: o.Profile, addresses: o.Addresses, maxSubmit: o.MaxSubmitTime,
 		programs: map[*shaders.Kernel]*program{}, hazards: newHazards(), memo: newMemo(), graphs: map[*Graph]struct{}{},
 		elements: map[reflect.Type]element{},
