@@ -128,7 +128,7 @@ var (
 	// Gelu: ½x(1 + tanh y) with y = √(2/π)(x + 0.044715x³), (14 + 40|y|)u; 0 below
 	// -8, where the result is under 10⁻¹³, and x above 8.
 	Gelu = operation("gelu", unaryCode, opGelu, elementwise1())
-	// Relu: x, or 0 where its sign bit is set. Exact; NaN with that bit gives 0.
+	// Relu: x, or 0 where its sign bit is set. Exact; NaN stays.
 	Relu = operation("relu", unaryCode, opRelu, elementwise1())
 	// Square: x², 1u.
 	Square = operation("square", unaryCode, opSquare, elementwise1())
