@@ -305,6 +305,7 @@ func TestSplitSubmissions(t *testing.T) {
 	require.NoError(t, err)
 	segments := g.Stats().Segments
 	require.Equal(t, (n+63)/64, segments)
+	require.NoError(t, s.Flush()) // the uploads
 	before := s.Stats().Submissions
 	require.NoError(t, g.ReplayN(2))
 	require.NoError(t, g.Replay())

@@ -322,15 +322,18 @@ func (m *Manager) makePage(g *growth, p *subPool, t memoryType, pageSize uint64)
 	return s, nil
 }
 
+const recentPages = 64
+
 // replaceEmpty takes the empty pages of a sliced pool out that a new page makes up for. They are all too small for
 // the slice that the new page is for, and what they are good for lies on the new page later. Without this, a slice that
 // grows with each step of a program would leave a page behind each time. No more goes than comes, so that other
 // slices find as much room as before, and since the pages only become larger this comes to an end.
+// The pages left behind are among the latest, and only those are looked at: there may be very many.
 func (m *Manager) replaceEmpty(p *subPool, c class, size uint64) {
 	if p.spec.Kind != Sliced {
 		return
 	}
-	for i := len(p.pages) - 1; i >= 0; i-- {
+	for i := len(p.pages) - 1; i >= max(0, len(p.pages)-recentPages); i-- {
 		pg := p.pages[i]
 		if pg.class == c && pg.mem.size < size && pg.empty() && pg.stamp <= m.wheel.drained {
 			size -= pg.mem.size
