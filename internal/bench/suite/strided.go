@@ -11,6 +11,10 @@ import (
 // transposed, one off the alignment of a block, and with a row for all rows. Their bytes
 // are those of the elements alone, so they stand beside the contiguous ones.
 func (b *operands) strided(n int) {
+	// What has a gap behind each element is bound twice as long.
+	for uint64(2*4*n) > b.s.Device().Limits().MaxStorageBufferRange {
+		n /= 2
+	}
 	rows := n / rowLen
 	wide, hw := tensor(b, wave, 2*n)
 	turned, ht := tensor(b, wave, rowLen, rows)
