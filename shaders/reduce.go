@@ -161,7 +161,7 @@ func writeReduction(env Env, kept, reduced *nest, walked walk, length, step, tot
 	}
 	wide, apart := singles, 0
 	switch {
-	case reducedStride == 1:
+	case reduced.rank > 0 && reduced.stride[0][reduced.rank-1] == 1: // backwards it is no row of fours
 		wide = foursOfRow
 	case keptStride < reducedStride && foursSideBySide(kept, reduced):
 		wide = foursOfOutputs

@@ -8,7 +8,10 @@ import (
 )
 
 func (g *gen) reductions(name string, shape, to []int) []Case {
-	x := g.floats32(shape)
+	return g.reductionsOf(name, g.floats32(shape), to)
+}
+
+func (g *gen) reductionsOf(name string, x Bits, to []int) []Case {
 	t := tensorOf(x)
 	with := func(k *shaders.Kernel, r Result) Case {
 		return g.build(k.Name+"/"+name, k).tensor(x).out(shaders.Float32, to).want(r)
@@ -53,9 +56,13 @@ func (g *gen) parts(name string, shape []int, parts int) []Case {
 }
 
 func (g *gen) rows(name string, shape []int) []Case {
+	return g.rowsOf(name, shape, g.floats32(g.narrowOuter(shape)), g.floats32(shape))
+}
+
+// rowsOf takes x, which broadcasts to shape but for the row, and full, which has it.
+func (g *gen) rowsOf(name string, shape []int, x, full Bits) []Case {
 	n := shape[len(shape)-1]
 	outer := shape[:len(shape)-1]
-	x := g.floats32(g.narrowOuter(shape))
 	t := tensorOf(x)
 	out := func(k *shaders.Kernel) *builder { return g.build(k.Name+"/"+name, k).tensor(x) }
 	cases := []Case{
@@ -68,7 +75,6 @@ func (g *gen) rows(name string, shape []int) []Case {
 		out(shaders.LayerNorm).tensor(w).tensor(b).float(eps).out(shaders.Float32, shape).want(LayerNorm(t, tensorOf(w), tensorOf(b), eps, shape)),
 		out(shaders.RMSNorm).tensor(w).float(eps).out(shaders.Float32, shape).want(RMSNorm(t, tensorOf(w), eps, shape)))
 
-	full := g.floats32(shape)
 	labels := g.below(-1, n+1, outer)
 	scale := float32(g.rng.NormFloat64())
 	return append(cases,
@@ -76,6 +82,37 @@ func (g *gen) rows(name string, shape []int) []Case {
 			want(CrossEntropy(tensorOf(full), labels, outer)),
 		g.build("crossentropygrad/"+name, shaders.CrossEntropyGrad).tensor(full).tensor(labels).float(scale).out(shaders.Float32, shape).
 			want(CrossEntropyGrad(tensorOf(full), labels, float64(scale), shape)))
+}
+
+// reversed makes a float32 input that runs backwards along some axes.
+func (g *gen) reversed(shape []int, axes ...int) Bits {
+	x := g.floats32(shape)
+	for _, d := range axes {
+		x.Offset += (x.Shape[d] - 1) * x.Stride[d]
+		x.Stride[d] = -x.Stride[d]
+	}
+	return x
+}
+
+// reversals are rows and columns that run backwards, of lengths around those where
+// kernels begin to load four elements at a time or to share a row.
+func (g *gen) reversals() []Case {
+	var cases []Case
+	for _, s := range [][2]int{{1, 5}, {1, 64}, {3, 100}, {5, 257}, {2, 4096}} {
+		shape := s[:]
+		for _, axes := range [][]int{{1}, {0}, {0, 1}} {
+			name := fmt.Sprintf("reversed %v/%v", axes, shape)
+			for _, to := range [][]int{{s[0], 1}, {1, s[1]}, nil} {
+				x := g.reversed(shape, axes...)
+				t := tensorOf(x)
+				cases = append(cases, g.reductionsOf(fmt.Sprintf("%s to %v", name, to), x, to)...)
+				cases = append(cases, g.build(fmt.Sprintf("sum/%s to %v", name, to), shaders.Sum).tensor(x).out(shaders.Float32, to).want(Sum(t, to)))
+			}
+			x := g.reversed(shape, axes...)
+			cases = append(cases, g.rowsOf(name, shape, x, x)...)
+		}
+	}
+	return cases
 }
 
 // narrowOuter is narrow that leaves the last axis alone.
@@ -101,6 +138,7 @@ func (g *gen) rowEdges() []Case {
 	for _, p := range [][2]int{{0, 3}, {1, 3}, {1021, 0}, {1021, 1}, {1021, 7}, {5, 9}, {40_009, 300}} {
 		cases = append(cases, g.parts(fmt.Sprint(p), []int{p[0]}, p[1])...)
 	}
+	cases = append(cases, g.reversals()...)
 	ties := g.floats32([]int{3, 4001})
 	for i := range ties.Data {
 		ties.Data[i] = math.Float32bits(float32(g.rng.IntN(5)))
