@@ -100,11 +100,17 @@ func (b *operands) arithmetic(n int) {
 
 func (b *operands) comparisons(n int) {
 	third := func(i int) float32 { return wave(i / 3) }
-	for k, f := range map[*shaders.Kernel]func(x, y float32) bool{
-		shaders.Equal: func(x, y float32) bool { return x == y }, shaders.NotEqual: func(x, y float32) bool { return x != y },
-		shaders.Less: func(x, y float32) bool { return x < y }, shaders.LessEqual: func(x, y float32) bool { return x <= y },
+	// A slice: rows come in the same order in every run.
+	for _, c := range []struct {
+		kernel *shaders.Kernel
+		holds  func(x, y float32) bool
+	}{
+		{shaders.Equal, func(x, y float32) bool { return x == y }},
+		{shaders.NotEqual, func(x, y float32) bool { return x != y }},
+		{shaders.Less, func(x, y float32) bool { return x < y }},
+		{shaders.LessEqual, func(x, y float32) bool { return x <= y }},
 	} {
-		map2(b, k, n, wave, third, 0, each2(func(x, y float32) uint32 { return truth(f(x, y)) }))
+		map2(b, c.kernel, n, wave, third, 0, each2(func(x, y float32) uint32 { return truth(c.holds(x, y)) }))
 	}
 	map2(b, shaders.EqualInt, n, whole, whole, 0, func(out []uint32, x, y []int32) {
 		for i, v := range x {
