@@ -6,6 +6,9 @@ import "fmt"
 const (
 	matDepth = 16 // of a staged slice
 	matPatch = 4  // side of a patch that is loaded directly
+	// matAcross is the fewest invocations of a group along N: with fewer than a vector of
+	// them llvmpipe (Mesa 22.3.6) gives wrong results, without an error.
+	matAcross = MinTileAcross
 )
 
 // Specialisation constants of matmul.comp.
@@ -38,7 +41,7 @@ func (t Tuning) MatMulTile() Tile {
 		}
 		*v = powerBelow(max(least, min(*v, most)))
 	}
-	fill(&tile.Across, def.Across, 1, MaxTileSide)
+	fill(&tile.Across, def.Across, matAcross, MaxTileSide)
 	fill(&tile.Down, def.Down, 1, MaxTileSide)
 	fill(&tile.Rows, def.Rows, least, MaxTileBlock)
 	fill(&tile.Cols, def.Cols, least, MaxTileBlock)
@@ -61,8 +64,9 @@ func tileWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
 		if x*y <= limits.Invocations && sharedOf(tile, x, y) <= shared {
 			break
 		}
-		// The axis that spans more results gives way.
-		if x == 1 || y > 1 && y*tile.Rows >= x*tile.Cols {
+		// The axis that spans more results gives way, but x keeps its least as long as y can:
+		// one row of matAcross fits what every Vulkan device has.
+		if x == 1 || y > 1 && (x <= matAcross || y*tile.Rows >= x*tile.Cols) {
 			y /= 2
 		} else {
 			x /= 2

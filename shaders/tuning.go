@@ -15,8 +15,9 @@ type Tuning struct {
 	Groups uint32
 	// Reads says which addresses neighbouring invocations read best.
 	Reads ReadPattern
-	// Workgroup is the most invocations of a work group in kernels that count them
-	// along one axis, a power of two; some take fewer. 0 means 256.
+	// Workgroup is how many invocations a work group has in kernels that count them
+	// along one axis, a power of two; some take fewer, and those whose invocations share
+	// long sums no fewer than that takes. 0 means what suits each kernel.
 	Workgroup uint32
 	// VectorRows is how many rows of a matrix an invocation multiplies with a vector
 	// at a time, where Reads is Scattered: a power of two up to MaxTileBlock. 0 means 8.
@@ -33,7 +34,8 @@ type Tile struct {
 	// Operands says how an invocation comes by the factors.
 	Operands OperandPath
 	// Across and Down are the invocations of a group along N and along M, up to
-	// MaxTileSide each. Where the device has not so much room, groups are smaller.
+	// MaxTileSide each, Across of MinTileAcross at least. Where the device has not so
+	// much room, groups are smaller.
 	Across, Down uint32
 	// Rows and Cols are an invocation's results along M and along N, up to
 	// MaxTileBlock each.
@@ -69,6 +71,7 @@ func (o OperandPath) String() string {
 
 // Bounds of tunings.
 const (
+	MinTileAcross     = 8
 	MaxTileSide       = 256
 	MaxTileBlock      = 16
 	MaxTunedWorkgroup = 1024
@@ -104,6 +107,9 @@ func (t Tuning) Validate() error {
 		if f.value > f.max || f.value&(f.value-1) != 0 {
 			return fmt.Errorf("%w: %s: want 0 or a power of two up to %d, found %d", ErrTuning, f.name, f.max, f.value)
 		}
+	}
+	if a := t.MatMul.Across; a != 0 && a < MinTileAcross {
+		return fmt.Errorf("%w: MatMul.Across: want 0 or a power of two from %d to %d, found %d", ErrTuning, MinTileAcross, MaxTileSide, a)
 	}
 	return nil
 }

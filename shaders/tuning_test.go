@@ -29,6 +29,7 @@ func TestTuningsAreValidated(t *testing.T) {
 		{shaders.Tuning{Workgroup: 2048}, "found 2048"},
 		{tile(func(x *shaders.Tile) { x.Operands = 9 }), "MatMul.Operands: want by reads, staged or direct, found path(9)"},
 		{tile(func(x *shaders.Tile) { x.Across = 512 }), "MatMul.Across"},
+		{tile(func(x *shaders.Tile) { x.Across = 4 }), "MatMul.Across: want 0 or a power of two from 8 to 256, found 4"},
 		{tile(func(x *shaders.Tile) { x.Down = 3 }), "MatMul.Down"},
 		{tile(func(x *shaders.Tile) { x.Rows = 32 }), "MatMul.Rows: want 0 or a power of two up to 16, found 32"},
 		{tile(func(x *shaders.Tile) { x.Cols = 5 }), "MatMul.Cols"},
@@ -66,6 +67,9 @@ func TestAnyTuningGivesTheResult(t *testing.T) {
 			require.LessOrEqual(t, s, d.Size[axis])
 			require.Zero(t, s&(s-1))
 		}
+		if c.Kernel == shaders.MatMul {
+			require.GreaterOrEqual(t, size[0], uint32(shaders.MinTileAcross), "%+v", tuning)
+		}
 		env := shaders.Env{WorkgroupSize: size, Tuning: tuning}
 		require.NoError(t, k.Plan(shaders.Env{WorkgroupSize: size, Tuning: d.Tuning}, c.Operands, &p), "%s %+v", c.Name, tuning)
 		data := slices.Clone(c.Data)
@@ -75,6 +79,29 @@ func TestAnyTuningGivesTheResult(t *testing.T) {
 		require.NoError(t, run(c.Kernel, &p, env, data, 65535), "%s %+v", c.Name, tuning)
 		if c.Out >= 0 {
 			require.NoError(t, c.Check(data[c.Out]), "%+v", tuning)
+		}
+	}
+}
+
+// However a legal tile is brought within a device, a row of a group stays as wide as a CPU
+// driver's vectors.
+func TestTilesAreNeverNarrow(t *testing.T) {
+	for _, d := range devices {
+		for _, path := range []shaders.OperandPath{shaders.StagedOperands, shaders.DirectOperands} {
+			for across := uint32(shaders.MinTileAcross); across <= shaders.MaxTileSide; across *= 2 {
+				for down := uint32(1); down <= shaders.MaxTileSide; down *= 2 {
+					for rows := uint32(1); rows <= shaders.MaxTileBlock; rows *= 2 {
+						for cols := uint32(1); cols <= shaders.MaxTileBlock; cols *= 2 {
+							d.Tuning.MatMul = shaders.Tile{Operands: path, Across: across, Down: down, Rows: rows, Cols: cols}
+							require.NoError(t, d.Tuning.Validate())
+							_, size := shaders.MatMul.Spec(d)
+							if size[0] < shaders.MinTileAcross || size[0]*size[1] > d.Invocations {
+								t.Fatalf("%+v on %+v: a group of %v", d.Tuning.MatMul, d, size)
+							}
+						}
+					}
+				}
+			}
 		}
 	}
 }
