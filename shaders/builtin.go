@@ -101,9 +101,19 @@ func Builtins() []*Kernel {
 	}
 }
 
+// leastLine is the fewest invocations that may share a long sum, where the device allows
+// them: as many as the least device has, so that no tuning makes too many rounds of what
+// works on that.
+const leastLine = 128
+
 // lineWorkgroup is a power of two in x: the reduction halves it.
 func lineWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
-	n := powerBelow(min(limits.Tuning.workgroup(), limits.Invocations, limits.Size[0]))
+	return lineOfAtLeast(leastLine, limits)
+}
+
+// lineOfAtLeast is the tuning's workgroup within the limits, or least if it has fewer.
+func lineOfAtLeast(least uint32, limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
+	n := powerBelow(min(max(least, limits.Tuning.workgroup()), limits.Invocations, limits.Size[0]))
 	return []SpecConst{{ID: 0, Value: n}}, [3]uint32{n, 1, 1}
 }
 

@@ -41,7 +41,7 @@ var (
 			{Name: "x", DType: Float32, Access: Read, Binding: 2},
 			{Name: "out", DType: Float32, Access: Write, Binding: 3},
 		},
-		Plan: planMatVecHalf, Grid: FoldedGrid, Spec: narrowWorkgroup,
+		Plan: planMatVecHalf, Grid: FoldedGrid, Spec: steadyWorkgroup,
 	})
 )
 

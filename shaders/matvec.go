@@ -73,14 +73,15 @@ func matVec(env Env, ops []Operand, last int, p *Plan) error {
 	size := int(env.WorkgroupSize[0])
 	units, block, perGroup, lanes, order := outputs, 0, 0, 1, 0
 	fours := inFours(&n, length, aStep, xStep)
-	if rows := int(env.Tuning.vectorRows()); shared && fours && inBlocks(&n, rows, outputs, env.Tuning) {
+	// Rows that are too long for one invocation are shared, whatever the tuning.
+	if rows := int(env.Tuning.vectorRows()); shared && fours && inBlocks(&n, rows, outputs, env.Tuning) && length/16 <= maxRounds {
 		block, units = 1, ceilDiv(outputs, rows)
 		perGroup = unitsOfGroup(env, units)
-		if err := tooLong(length, 16); err != nil {
-			return err
-		}
 	} else {
 		lanes, order = sumLanes(env.Tuning.Reads, size, outputs, length, innerStride(&n, 1), abs(aStep))
+		if length > 40*lanes*maxRounds {
+			lanes, order = size, 0 // rather slow than refused
+		}
 		perGroup = size / lanes
 		// Nearly all rounds are those of one loop.
 		if err := tooLong(length, 16*lanes*5/2); err != nil {

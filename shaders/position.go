@@ -71,7 +71,7 @@ var (
 			{Name: "scale", Kind: ScalarParam, DType: Float32},
 			{Name: "out", DType: Float32, Access: Write, Binding: 5},
 		},
-		Plan: planAttention, Grid: FoldedGrid, Spec: attentionWorkgroup,
+		Plan: planAttention, Grid: FoldedGrid, Spec: steadyWorkgroup,
 	})
 )
 
@@ -94,10 +94,11 @@ const maxHead = 1024
 // maxRounds. A tile takes size/4 rounds for the scores and a quarter of the keys twice.
 func maxKeys(tile, size int) int { return tile * (3 * maxRounds / (size/4 + tile/2 + 16)) }
 
-// attentionWorkgroup has invocations in fours, which is how scores are read.
-func attentionWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
-	limits.Tuning.Workgroup = max(limits.Tuning.workgroup(), 4)
-	return narrowWorkgroup(limits)
+// steadyWorkgroup is narrow and the same for any tuning, or what fits one would be too long
+// for another. It has invocations in fours, which is how attention reads scores.
+func steadyWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
+	limits.Invocations = min(limits.Invocations, 64)
+	return lineOfAtLeast(64, limits)
 }
 
 // RotaryFrequencies are base^(-2i/size), i below size/2, for Rotary: base is 10000
@@ -110,10 +111,13 @@ func RotaryFrequencies(size int, base float64) []float32 {
 	return f
 }
 
+// leastNarrow is leastLine where groups are small: still twenty million products in a sum.
+const leastNarrow = 32
+
 // narrowWorkgroup is for kernels whose invocations all repeat some work.
 func narrowWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
 	limits.Invocations = min(limits.Invocations, 64)
-	return lineWorkgroup(limits)
+	return lineOfAtLeast(leastNarrow, limits)
 }
 
 // onePosition demands a single element.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"vkcompute/shaders"
 	"vkcompute/shaders/ref"
@@ -104,4 +105,71 @@ func TestTilesAreNeverNarrow(t *testing.T) {
 			}
 		}
 	}
+}
+
+// No tuning refuses what the least device takes without one.
+func TestTuningsRefuseNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		power := func(name string, most int) uint32 { return 1 << rapid.IntRange(0, most).Draw(t, name) }
+		tuning := shaders.Tuning{
+			Groups: power("groups", 20), Reads: shaders.ReadPattern(rapid.IntRange(0, 1).Draw(t, "reads")),
+			Workgroup: power("workgroup", 10), VectorRows: power("rows", 4),
+		}
+		require.NoError(t, tuning.Validate())
+		// Long ones, on the way to where one launch no longer does.
+		n := rapid.SampledFrom([]int{1 << 10, 1 << 15, 1 << 18, 1 << 20, 10_000_000}).Draw(t, "n") + rapid.IntRange(-5, 5).Draw(t, "more")
+		short := rapid.SampledFrom([]int{1, 2, 7, 32, 40, 64}).Draw(t, "short")
+		step := rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "step")
+		along := func(l shaders.Layout) shaders.Operand { // its last axis of another stride
+			l.Stride[l.Rank-1] *= step
+			return shaders.Operand{Layout: l, DType: shaders.Float32}
+		}
+		whole := func(shape ...int) shaders.Operand {
+			return shaders.Operand{Layout: shaders.Contiguous(shape...), DType: shaders.Float32}
+		}
+		var k *shaders.Kernel
+		var ops []shaders.Operand
+		switch kind := rapid.SampledFrom([]string{"add", "sum", "columns", "matvec", "softmax", "cumsum", "attention", "halves"}).Draw(t, "kernel"); kind {
+		case "add":
+			k, ops = shaders.Add, []shaders.Operand{along(shaders.Contiguous(n)), whole(n), whole(n)}
+		case "sum":
+			k, ops = shaders.Sum, []shaders.Operand{along(shaders.Contiguous(short, n)), whole(short, 1)}
+		case "columns":
+			k, ops = shaders.Sum, []shaders.Operand{along(shaders.Contiguous(n, short)), whole(1, short)}
+		case "matvec":
+			a := along(shaders.Contiguous(short, n))
+			a.Stride[0] = 0 // or it would be larger than a tensor may be
+			k, ops = shaders.MatVec, []shaders.Operand{a, whole(n), whole(short)}
+		case "softmax":
+			k, ops = shaders.Softmax, []shaders.Operand{along(shaders.Contiguous(short, n)), whole(short, n)}
+		case "cumsum":
+			k, ops = shaders.CumSum, []shaders.Operand{along(shaders.Contiguous(short, n)), whole(short, n)}
+		case "halves":
+			a, x := whole(short, n), whole(n)
+			a.DType, a.Stride[0] = shaders.MatVecHalf.Params[0].DType, 0
+			x.DType = shaders.MatVecHalf.Params[1].DType
+			k, ops = shaders.MatVecHalf, []shaders.Operand{a, x, whole(short)}
+		case "attention":
+			position := shaders.Operand{Layout: shaders.Contiguous(1), DType: shaders.Int32}
+			scale := shaders.Operand{DType: shaders.Float32, Kind: shaders.ScalarParam}
+			k, ops = shaders.Attention, []shaders.Operand{whole(1, 1, 16), whole(n, 1, 16), whole(n, 1, 16), position, scale, whole(1, 1, 16)}
+		}
+		var p shaders.Plan
+		if n < 1<<15 {
+			require.NoError(t, k.Plan(envOf(k, devices[0]), ops, &p), "%s", k.Name)
+		}
+		for _, d := range devices {
+			least := devices[0]
+			least.Tuning = d.Tuning
+			if k.Plan(envOf(k, least), ops, &p) != nil {
+				continue
+			}
+			tuned := d
+			tuned.Tuning = tuning
+			tuned.Tuning.Reads = d.Tuning.Reads
+			require.NoError(t, k.Plan(envOf(k, tuned), ops, &p), "%s %+v", k.Name, tuned)
+			_, size := k.Spec(tuned)
+			require.LessOrEqual(t, size[0], d.Invocations)
+		}
+	})
 }

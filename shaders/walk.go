@@ -21,7 +21,7 @@ func walkWorkgroup(limits MaxWorkgroup) ([]SpecConst, [3]uint32) {
 	if limits.Tuning.Workgroup == 0 && limits.Tuning.Reads == Scattered {
 		limits.Tuning.Workgroup = 8
 	}
-	return lineWorkgroup(limits)
+	return lineOfAtLeast(1, limits) // nobody shares anything
 }
 
 // maxItems is how many items there may be of one block or element, so that their
