@@ -25,7 +25,7 @@ func DefaultTuning(d vk.DeviceInfo) shaders.Tuning {
 }
 
 // CheckTuning reports whether the built-in kernels stay within the limits of a device
-// with a tuning, ErrTuning if not.
+// with a tuning, in the sizes of workgroups and what these share, ErrTuning if not.
 func CheckTuning(d vk.DeviceInfo, t shaders.Tuning) error {
 	if err := t.Validate(); err != nil {
 		return fmt.Errorf("cmdbuf: %w: %w", ErrTuning, err)
@@ -43,6 +43,12 @@ func CheckTuning(d vk.DeviceInfo, t shaders.Tuning) error {
 		if invocations > d.Limits.MaxWorkgroupInvocations {
 			return fmt.Errorf("cmdbuf: %w: kernel %s: a workgroup of %v: want at most %d invocations", ErrTuning, k.Name, size, d.Limits.MaxWorkgroupInvocations)
 		}
+		switch shared, err := k.Shared(limits); {
+		case err != nil:
+			return fmt.Errorf("cmdbuf: %w: %w", ErrTuning, err)
+		case uint64(shared) > d.Limits.MaxSharedMemory:
+			return fmt.Errorf("cmdbuf: %w: kernel %s: a workgroup of %v shares %d bytes: want at most %d", ErrTuning, k.Name, size, shared, d.Limits.MaxSharedMemory)
+		}
 	}
 	return nil
 }
@@ -58,12 +64,15 @@ func maxWorkgroup(l *vk.Limits, t shaders.Tuning) shaders.MaxWorkgroup {
 }
 
 // tuned names the device as its file of tuning does: by what the file of its pipelines goes
-// by, and by what else may differ where one driver shows several kinds of device.
+// by, by what else may differ where one driver shows several kinds of device, and by the
+// kernels, as what suited others was measured with others.
 func tuned(d *vk.DeviceInfo) *tunefile.Device {
 	l := &d.Limits
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %d %x %x %x %d %d %v %d %d %d", d.Name, d.Type, d.UUID, d.DriverUUID, d.CacheUUID, d.DriverRaw,
 		l.MaxWorkgroupInvocations, l.MaxWorkgroupSize, l.MaxSharedMemory, l.MaxStorageBufferRange, l.SubgroupSize)
+	kernels := shaders.BuiltinsDigest()
+	h.Write(kernels[:])
 	if d.Type == vk.CPU {
 		// A CPU driver is the same on any number of cores, and the tuning is not.
 		fmt.Fprintf(h, " %d", runtime.NumCPU())

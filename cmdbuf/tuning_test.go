@@ -118,6 +118,11 @@ func TestTuningIsChecked(t *testing.T) {
 	info := d.Info()
 	require.NoError(t, cmdbuf.CheckTuning(info, cmdbuf.DefaultTuning(info)))
 	require.NoError(t, cmdbuf.CheckTuning(info, shaders.Tuning{}), "valid everywhere")
+	less := info
+	less.Limits.MaxSharedMemory = 2048
+	err := cmdbuf.CheckTuning(less, shaders.Tuning{})
+	require.ErrorIs(t, err, cmdbuf.ErrTuning)
+	require.ErrorContains(t, err, "bytes: want at most 2048")
 	for name, bad := range map[string]shaders.Tuning{
 		"too many groups": {Groups: 1 << 31},
 		"no way to read":  {Reads: shaders.Scattered + 1},

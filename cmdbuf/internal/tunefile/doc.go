@@ -9,8 +9,8 @@
 //	sha256 of all that follows, in hexadecimal
 //	JSON: the key of the device, what it is called, where the tuning comes from, and the tuning
 //
-// The version grows when a tuning comes to mean something else to the kernels: values
-// measured with other kernels are worth nothing. No byte lies outside of a comparison, and
+// The version grows when a tuning comes to mean something else, and the key holds the
+// kernels' code: values measured with other kernels are worth nothing. No byte lies outside of a comparison, and
 // a file is replaced in one step, so that nobody reads half of it.
 //
 // # Errors
