@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -27,7 +29,7 @@ type tuneCommand struct {
 
 // Help is shown by kong below the flags.
 func (tuneCommand) Help() string {
-	return "Measures workgroups, tiles and ways to read in representative kernels, each candidate beside the best until then and checked against plain Go. What is faster by more than the noise is written beside the pipeline cache, where the streams of a device opened with that folder find it; otherwise the default is."
+	return "Measures workgroups, tiles and ways to read in representative kernels, each candidate beside the best until then and checked against plain Go. What is faster by more than the noise is written beside the pipeline cache, where the streams of a device opened with that folder find it; otherwise the default is. A candidate that computes something else is never chosen, is told, and makes the exit status 1."
 }
 
 // Validate is called by kong.
@@ -109,15 +111,21 @@ func (c *tuneCommand) Run(s *streams, ctx *runContext) error {
 		r.File = cmdbuf.TuningFile(folder, device)
 	}
 	s.progress.clear()
-	return o.write(func(w io.Writer) error {
+	return c.report(o, r, &found)
+}
+
+// report writes what was found, which is good even if some candidate was not: that is an
+// error all the same, because a driver or a kernel is not.
+func (c *tuneCommand) report(o output, r *tuneReport, found *suite.Tuned) error {
+	return errors.Join(o.write(func(w io.Writer) error {
 		if c.Format == "json" {
 			e := json.NewEncoder(w)
 			e.SetEscapeHTML(false)
 			e.SetIndent("", "  ")
 			return e.Encode(r)
 		}
-		return writeTuned(w, r, verdict(&found))
-	})
+		return writeTuned(w, r, verdict(found))
+	}), found.Wrong())
 }
 
 func newTuneReport(d *vk.DeviceInfo, t *suite.Tuned) *tuneReport {
@@ -190,12 +198,15 @@ func (t *tuneTrial) before(u *tuneTrial) bool {
 // tuningText is a tuning in a line.
 func tuningText(t shaders.Tuning) string {
 	m := t.MatMulTile()
-	groups, workgroup := "1024", "256" // as the kernels take 0
+	groups, workgroup, rows := "1024", "the size that suits each kernel", "" // as the kernels take 0
 	if t.Groups != 0 {
 		groups = fmt.Sprint(t.Groups)
 	}
 	if t.Workgroup != 0 {
-		workgroup = fmt.Sprint(t.Workgroup)
+		workgroup = fmt.Sprintf("%d", t.Workgroup)
 	}
-	return fmt.Sprintf("reads %v, %s groups of up to %s, matrix product %v in groups of %d×%d with %d×%d results each", t.Reads, groups, workgroup, m.Operands, m.Down, m.Across, m.Rows, m.Cols)
+	if t.Reads == shaders.Scattered {
+		rows = fmt.Sprintf("vectors with %d rows at a time, ", cmp.Or(t.VectorRows, 8))
+	}
+	return fmt.Sprintf("reads %v, %s groups of %s, %smatrix product %v in groups of %d×%d with %d×%d results each", t.Reads, groups, workgroup, rows, m.Operands, m.Down, m.Across, m.Rows, m.Cols)
 }

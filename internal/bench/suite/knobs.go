@@ -45,12 +45,30 @@ func knobs() []knob {
 			return list
 		}},
 		{name: "workgroup", kernels: []string{"add", "sum", "matvec"}, values: func(best shaders.Tuning) (list []choice) {
-			for _, n := range []uint32{32, 64, 128, 256, 512} {
-				t := best
-				if t.Workgroup = n; n == 256 {
-					t.Workgroup = 0 // which means the same
-				}
+			sizes := []uint32{32, 64, 128, 256, 512}
+			if best.Reads == shaders.Scattered {
+				sizes = append([]uint32{8, 16}, sizes...)
+			}
+			t := best
+			t.Workgroup = 0 // of each kernel another one
+			list = append(list, choice{"what suits each kernel", t})
+			for _, n := range sizes {
+				t.Workgroup = n
 				list = append(list, choice{fmt.Sprint(n), t})
+			}
+			return list
+		}},
+		// Elsewhere rows are not multiplied in blocks.
+		{name: "vector rows", kernels: []string{"matvec"}, values: func(best shaders.Tuning) (list []choice) {
+			now := best.VectorRows
+			if now == 0 {
+				now = 8 // as the kernels take it
+			}
+			for n := uint32(1); n <= shaders.MaxTileBlock && best.Reads == shaders.Scattered; n *= 2 {
+				if t := best; n != now {
+					t.VectorRows = n
+					list = append(list, choice{fmt.Sprint(n), t})
+				}
 			}
 			return list
 		}},

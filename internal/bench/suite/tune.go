@@ -53,6 +53,20 @@ type Trial struct {
 	Taken           bool
 	// Why it was not taken.
 	Why string
+	// Wrong: it computed something else than plain Go, as Why tells.
+	Wrong error
+}
+
+// Wrong joins what candidates computed wrong, nil if none did: the tuning that was chosen is
+// right all the same.
+func (t *Tuned) Wrong() error {
+	var list []error
+	for _, x := range t.Tried {
+		if x.Wrong != nil {
+			list = append(list, fmt.Errorf("tune: %s %s (%+v): %w", x.Knob, x.Value, x.Tuning, x.Wrong))
+		}
+	}
+	return errors.Join(list...)
 }
 
 // TunedKernel is a kernel under both tunings, in nanoseconds a launch.
@@ -314,7 +328,7 @@ func (b *tuneBench) compare(trials []Trial, cases []tuneCase, what string, step,
 			if i == 0 || !errors.Is(err, ErrWrong) {
 				return nil, err
 			}
-			trials[i].Why = err.Error()
+			trials[i].Why, trials[i].Wrong = err.Error(), err
 		}
 	}
 	if step+1 < steps { // the last comparison is to be a good one
