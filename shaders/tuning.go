@@ -161,7 +161,8 @@ func (t Tuning) workgroup() uint32 {
 
 // Tuned is the kernel with a tuning of its own in the place of the device's, under the
 // same name: what a search for the best tuning launches. It may be launched beside
-// the other.
+// the other. Each call makes another kernel, and a stream keeps the pipeline of each that
+// it launched until it closes: make it once, not for every launch.
 func (k *Kernel) Tuned(t Tuning) *Kernel {
 	if k.Err() != nil {
 		return k
