@@ -140,8 +140,10 @@ void main() {
     float rest = 0.0;
     uint k = lane;
     uint count = single && fours ? len >> 2u : 0u;
+    // Lanes leave at different rounds, so the test comes first: of a loop that tests last
+    // SwiftShader loses what the final round of the lane that leaves early has added.
     if (k + 3u * lanes < count) {
-        do {
+        for (; k + 3u * lanes < count; k += 4u * lanes) {
             uint at = (ia >> 2u) + k;
             uint xt = (ix >> 2u) + k;
             vec4 t = a[at] * x[xt];
@@ -149,8 +151,7 @@ void main() {
                 t = fma(a[at + e * lanes], x[xt + e * lanes], t);
             }
             twoSum(sum, rest, total(t));
-            k += 4u * lanes;
-        } while (k + 3u * lanes < count);
+        }
     }
     for (; k < count; k += lanes) { // 3 at most
         twoSum(sum, rest, total(a[(ia >> 2u) + k] * x[(ix >> 2u) + k]));

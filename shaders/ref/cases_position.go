@@ -191,6 +191,10 @@ func (g *gen) positionEdges() []Case {
 	for _, s := range [][2]int{{32, 4}, {33, 16}, {288, 768}, {1537, 52}, {40, 0}, {31, 64}} {
 		cases = append(cases, g.matvecBlocks(fmt.Sprint(s), nil, s[0], s[1])...)
 	}
+	// Few outputs, whose lanes have whole rounds of unequal number.
+	for _, s := range [][2]int{{1, 452}, {7, 60}, {16, 124}, {16, 252}, {31, 508}} {
+		cases = append(cases, g.matvecBlocks(fmt.Sprintf("uneven/%v", s), nil, s[0], s[1])...)
+	}
 	cases = append(cases, g.matvecBlocks("batch", []int{3, 2}, 50, 36)...)
 	plain := g.plain
 	g.plain = false
