@@ -68,9 +68,10 @@ void addSums(vec4 v) {
 // rank numbers floats from 1 in the order of their values: -0 as 0, every NaN alike
 // and above infinity.
 uvec4 rank(uvec4 v) {
-    uvec4 up = v + 0x7f800001u;
-    uvec4 down = 0xff800001u - v;
-    return min(mix(up, down, lessThan(ivec4(v), ivec4(0))), uvec4(0xff000002u));
+    // From 0 first, so that no NaN wraps to the number of nothing.
+    uvec4 up = v + 0x7f800000u;
+    uvec4 down = 0xff800000u - v;
+    return min(mix(up, down, lessThan(ivec4(v), ivec4(0))), uvec4(0xff000001u)) + 1u;
 }
 
 // take considers four elements, the second of which is hop places behind the first.

@@ -96,7 +96,12 @@ type gen struct {
 	rng     *rand.Rand
 	plain   bool // contiguous layouts
 	special bool // NaN, infinities, signed zeros
+	// Denormals, for kernels that may not flush them.
+	denormal bool
 }
+
+// nans are quiet and signalling, of both signs, with the least payload and the greatest.
+var nans = [...]uint32{0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff}
 
 var extents = []int{1, 1, 2, 3, 4, 5, 7, 8, 11, 16, 31, 64, 127, 256, 257}
 
@@ -207,8 +212,11 @@ func (g *gen) floats(n int) []float32 {
 	for i := range data {
 		data[i] = float32(g.rng.NormFloat64()) * float32(math.Ldexp(1, g.rng.IntN(9)-4))
 		if g.special && g.rng.IntN(12) == 0 {
-			inf := float32(math.Inf(1))
-			data[i] = []float32{inf, -inf, float32(math.NaN()), 0, float32(math.Copysign(0, -1))}[g.rng.IntN(5)]
+			nan := nans[g.rng.IntN(len(nans))]
+			data[i] = math.Float32frombits([]uint32{0x7f800000, 0xff800000, nan, 0, 1 << 31}[g.rng.IntN(5)])
+		}
+		if g.denormal && g.rng.IntN(2) == 0 {
+			data[i] = math.Float32frombits([]uint32{0, 1, 2, 0x7fffff, 0x800000}[g.rng.IntN(5)] | g.rng.Uint32()&(1<<31))
 		}
 	}
 	return data

@@ -147,7 +147,22 @@ func (g *gen) rowEdges() []Case {
 	g.special = true
 	cases = append(cases, g.rows("special", []int{97, 5})...)
 	cases = append(cases, g.reductions("special", []int{97, 5}, []int{97, 1})...)
-	g.special = false
+	g.denormal = true
+	cases = append(cases, g.reductions("denormal", []int{97, 5}, []int{97, 1})...)
+	cases = append(cases, g.reductions("denormal", []int{5, 96}, []int{1, 96})...)
+	g.special, g.denormal = false, false
+	for _, s := range [][2]int{{len(nans), 3}, {len(nans), 100}, {3, len(nans)}} {
+		lone := g.floats32(s[:])
+		to := []int{s[0], 1}
+		for i, nan := range nans { // at different places of rows, or of columns
+			at := i*s[1] + i%3
+			if s[0] < len(nans) {
+				at, to = i%3*s[1]+i, []int{1, s[1]}
+			}
+			lone.Data[lone.Offset+at] = nan
+		}
+		cases = append(cases, g.reductionsOf(fmt.Sprintf("one NaN/%v", s), lone, to)...)
+	}
 	return cases
 }
 

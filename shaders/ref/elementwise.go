@@ -80,7 +80,7 @@ var exactOps = map[*shaders.Kernel]func(a, b, c uint32) uint32{
 	shaders.Copy: func(a, _, _ uint32) uint32 { return a },
 	shaders.Neg:  func(a, _, _ uint32) uint32 { return a ^ 1<<31 },
 	shaders.Abs:  func(a, _, _ uint32) uint32 { return a &^ (1 << 31) },
-	shaders.Relu: func(a, _, _ uint32) uint32 { return either(a>>31 == 1, a&either(isNaN(a), ^uint32(0), 0), a) },
+	shaders.Relu: func(a, _, _ uint32) uint32 { return either(isNaN(a), a|1<<22, either(a>>31 == 1, 0, a)) },
 	shaders.Minimum: func(a, b, _ uint32) uint32 {
 		return either(isNaN(a) || isNaN(b), quiet, either(float(a) <= float(b), a, b))
 	},
@@ -156,7 +156,7 @@ var floatOps = map[*shaders.Kernel]func(a, b float64) (v, bound float64){
 	shaders.Tanh:        func(a, _ float64) (float64, float64) { return relative(math.Tanh(a), 40) },
 	shaders.Sigmoid:     func(a, _ float64) (float64, float64) { return relative(sigmoid(a), 10+8*min(math.Abs(a), 128)) },
 	shaders.Silu:        func(a, _ float64) (float64, float64) { return relative(silu(a), 12+8*math.Abs(a)) },
-	shaders.SiluMul:     func(a, b float64) (float64, float64) { return relative(silu(a)*b, 12+8*math.Abs(a)) },
+	shaders.SiluMul:     func(a, b float64) (float64, float64) { return relative(silu(a)*b, 10+8*math.Abs(a)) },
 	shaders.Log:         func(a, _ float64) (float64, float64) { return relative(math.Log(a), 12) },
 	shaders.Gelu: func(a, _ float64) (float64, float64) {
 		switch {
