@@ -71,9 +71,16 @@ uint apply(uint a, uint b) {
     case 8u: return uint(ordered && ka == kb) ^ 1u;
     case 9u: return uint(ordered && ka < kb);
     case 10u: return uint(ordered && ka <= kb);
-    case 11u: // silu(a)·b. Silu underflows to 0, which makes a NaN of an infinity.
-        uint v = floatBitsToUint(x / (1.0 + exp(-x)) * y);
-        v = a > 0xc2d00000u ? ((b & 0x7fffffffu) == INF ? QNAN : 0u) : v;
+    case 11u: // silu(a)·b
+        // Far below 0 silu is x·exp(x), where exp(-x) would overflow and exp(x) be
+        // denormal though b may make a normal number of it: e⁻⁹⁶ comes last, by halves.
+        // Below -183 no b does, but an infinity.
+        float low = max(x, -183.0);
+        float e = exp(x < -64.0 ? low + 96.0 : -x);
+        precise float far = (low * e) * (y * 1.42516408e-21);
+        far = far * 1.42516408e-21;
+        uint v = floatBitsToUint(x < -64.0 ? far : x / (1.0 + e) * y);
+        v = a == 0xff800000u ? ((b & 0x7fffffffu) == INF ? QNAN : 0u) : v;
         return ordered ? v : QNAN;
     case 12u: return ka > 0 || int(a & 0x7fffffffu) > int(INF) ? b : 0u; // NaN included
     case 13u: return a + b;

@@ -52,7 +52,7 @@ const (
 // Bounds are in units of v, the size of the exact result, and u as in builtin.go;
 // 2⁻¹²⁶ comes on top where a result or an operand is denormal, because devices may
 // flush it. A NaN gives a NaN where nothing else is said, by a test of its bits.
-// The bits of a NaN are kept by Copy, Neg, Abs, Relu, ReluGrad and Where alone.
+// The bits of a NaN are kept by Copy, Neg, Abs, ReluGrad (of b) and Where alone.
 var (
 	// Add: out = a + b. Each element is one rounding of the exact sum: 1u.
 	// Whether a NaN stays one is the device's business, here and in Sub, Mul, Div;
@@ -71,7 +71,8 @@ var (
 	// Pow: out = a^b. With t = b·log2|a| the error is (8 + 12|t| + 8|b|)u. Negative a
 	// wants a whole b and gives NaN otherwise; infinities, zeros and b = 0 as C's pow.
 	Pow = operation("pow", binaryCode, opPow, elementwise2())
-	// SiluMul: out = silu(a)·b, the gate of a gated perceptron. (10 + 8|a|)u.
+	// SiluMul: out = silu(a)·b, the gate of a gated perceptron. (10 + 8|a|)u,
+	// however small silu(a) is. -infinity counts as 0.
 	SiluMul = operation("silumul", binaryCode, opSiluMul, elementwise2())
 	// ReluGrad: out = b where a > 0, else 0: the gradient b passed back through Relu(a).
 	ReluGrad = operation("relugrad", binaryCode, opReluGrad, elementwise2())
@@ -128,7 +129,8 @@ var (
 	// Gelu: ½x(1 + tanh y) with y = √(2/π)(x + 0.044715x³), (14 + 40|y|)u; 0 below
 	// -8, where the result is under 10⁻¹³, and x above 8.
 	Gelu = operation("gelu", unaryCode, opGelu, elementwise1())
-	// Relu: x, or 0 where its sign bit is set. Exact; NaN stays.
+	// Relu: x, or 0 where its sign bit is set. Exact; a NaN stays
+	// one, of either sign.
 	Relu = operation("relu", unaryCode, opRelu, elementwise1())
 	// Square: x², 1u.
 	Square = operation("square", unaryCode, opSquare, elementwise1())

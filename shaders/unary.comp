@@ -16,6 +16,15 @@ float exp1(float v) {
 // 1/(1+exp(-v)); exp may overflow to infinity, of which the reciprocal is 0.
 float sigmoid(float v) { return v < -104.0 ? 0.0 : 1.0 / (1.0 + exp1(-v)); }
 
+// silu is v·exp(v) far below 0, where exp(-v) would overflow; e⁻³² comes last, for exp(v)
+// is denormal before the product is.
+float silu(float v) {
+    float e = exp1(v < -64.0 ? v + 32.0 : -v);
+    precise float far = v * e;
+    far = far * 1.26641655e-14;
+    return v < -64.0 ? far : v * (1.0 / (1.0 + e));
+}
+
 // Near 0 the odd series, whose next term is below 2⁻²⁷ of the value; beyond it
 // nothing cancels.
 float tanh1(float v) {
@@ -65,7 +74,7 @@ uint apply(uint b) {
     case 7u: r = nan ? quiet : floatBitsToUint(tanh1(v)); break;
     case 8u: r = nan ? quiet : floatBitsToUint(sigmoid(v)); break;
     case 9u: // -infinity gives 0, the limit
-        r = b > 0xc2d00000u ? 0u : floatBitsToUint(v * sigmoid(v));
+        r = b > 0xc2d00000u ? 0u : floatBitsToUint(silu(v));
         r = nan ? quiet : r;
         break;
     case 10u: // ½v(1+tanh y) = v·sigmoid(2y) without the cancellation

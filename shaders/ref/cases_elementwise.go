@@ -2,6 +2,7 @@ package ref
 
 import (
 	"fmt"
+	"math"
 
 	"vkcompute/shaders"
 )
@@ -70,10 +71,41 @@ func (g *gen) elementwiseEdges() []Case {
 		}
 		g.special = true
 		cases = append(cases, g.elementwise(k.Name+"/special", k, []int{16, 33}))
+		if _, ok := exactOps[k]; ok {
+			g.denormal = true
+			cases = append(cases, g.elementwise(k.Name+"/denormal", k, []int{16, 33}))
+			g.denormal = false
+		}
 		g.special = false
 	}
+	cases = append(cases, g.siluTails()...)
 	for _, s := range [][]int{{}, {0}, {1}, {2}, {3}, {257}, {5, 1031}} {
 		cases = append(cases, g.generators(fmt.Sprint(s), s)...)
+	}
+	return cases
+}
+
+// siluTails are far below 0, where exp(-x) overflows and exp(x) is denormal while what b
+// makes of it is not.
+func (g *gen) siluTails() []Case {
+	x := g.floats32([]int{1040})
+	b := g.floats32([]int{1040})
+	factors := []float32{1, 1e-30, -1e20, 1e30, -1e34, math.MaxFloat32, float32(math.Inf(1))}
+	for i := range 1040 {
+		x.Data[x.Offset+i] = math.Float32bits(-60 - float32(i)/8)
+		b.Data[b.Offset+i] = math.Float32bits(factors[i%len(factors)])
+	}
+	var cases []Case
+	for _, c := range []struct {
+		kernel *shaders.Kernel
+		in     []Bits
+	}{{shaders.Silu, []Bits{x}}, {shaders.SiluMul, []Bits{x, b}}, {shaders.Sigmoid, []Bits{x}}} {
+		build := g.build(c.kernel.Name+"/tail", c.kernel)
+		for _, in := range c.in {
+			build.tensor(in)
+		}
+		r, _ := Elementwise(c.kernel, c.in, []int{1040})
+		cases = append(cases, build.out(shaders.Float32, []int{1040}).want(r))
 	}
 	return cases
 }
