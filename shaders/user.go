@@ -64,7 +64,10 @@ func LoadKernelFS(fsys fs.FS, file string, params ...Param) (*Kernel, error) {
 // must stop at the length of its buffers, and tensors must begin where an aligned
 // binding can: views that do not are an error.
 //
-// The grid is cut into groups of the module's own workgroup size, in x alone.
+// The grid is cut into groups of the module's own workgroup size, in x alone. A device
+// takes maxComputeWorkGroupCount[0] of them, of which 65535 is the least: 4.19 million
+// elements with a workgroup of 64. A launch of more is an error; use larger groups, or
+// launch parts of the tensors.
 func Elementwise(name string, m *Module, params ...Param) (*Kernel, error) {
 	fail := func(format string, args ...any) (*Kernel, error) {
 		return nil, fmt.Errorf("shaders: kernel %q: %w: "+format, append([]any{name, ErrKernelSpec}, args...)...)
