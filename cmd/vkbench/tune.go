@@ -203,7 +203,7 @@ func tuningText(t shaders.Tuning) string {
 		groups = fmt.Sprint(t.Groups)
 	}
 	if t.Workgroup != 0 {
-		workgroup = fmt.Sprintf("%d", t.Workgroup)
+		workgroup = fmt.Sprint(t.Workgroup)
 	}
 	if t.Reads == shaders.Scattered {
 		rows = fmt.Sprintf("vectors with %d rows at a time, ", cmp.Or(t.VectorRows, 8))
