@@ -17,7 +17,7 @@ func poolWorkload() workload {
 			}
 			out.Results, err = suite.Pool(ctx, j.options(&out), picture)
 			out.explain("pool: bookkeeping alone, no device. cycle: one of so many slices of 64 to 4096 bytes is released and another\n" +
-				"allocated, alignment 256. holes: a page with so many free ranges, on which a request succeeds or fails; one that fails\n" +
+				"allocated, alignment 256, after a turn through them. holes: a page with so many free ranges, on which a request succeeds or fails; one that fails\n" +
 				"there comes from a page behind it, and what that takes by itself is taken off.")
 			return out, err
 		},
