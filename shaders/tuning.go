@@ -146,6 +146,9 @@ func (t Tuning) groups() int {
 }
 
 func (t Tuning) vectorRows() uint32 {
+	if t.Reads != Scattered {
+		return 1 // blocks are not used there, and their registers would be taken all the same
+	}
 	if t.VectorRows == 0 {
 		return 8
 	}
