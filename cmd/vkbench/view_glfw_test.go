@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/binary"
 	"image/png"
 	"math"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"vkcompute/cmd/vkbench/internal/xvfb"
 	"vkcompute/internal/testenv"
 )
 
@@ -23,38 +23,19 @@ import (
 // memory beside the picture that the scene's own test keeps.
 func TestViewOnAScreen(t *testing.T) {
 	env := testenv.Require(t)
-	if os.Getenv("VKCOMPUTE_SKIP_WINDOW") == "1" {
-		t.Skip("VKCOMPUTE_SKIP_WINDOW is set: no window is opened")
-	}
-	server, err := exec.LookPath("Xvfb")
-	if err != nil {
-		t.Fatal("want Xvfb to open windows on, found none: install xvfb, or set VKCOMPUTE_SKIP_WINDOW=1")
-	}
-	dir := t.TempDir()
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	x := exec.Command(server, "-displayfd", "3", "-screen", "0", "640x480x24", "-fbdir", dir, "-nolisten", "tcp", "-noreset")
-	x.ExtraFiles = []*os.File{w}
-	require.NoError(t, x.Start())
-	require.NoError(t, w.Close())
-	defer func() {
-		x.Process.Signal(os.Interrupt)
-		x.Wait()
-	}()
-	line, err := bufio.NewReader(r).ReadString('\n')
-	require.NoError(t, err)
+	display, screen := xvfb.Start(t, "640x480")
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	for _, scene := range []string{"heat", "particles", "mandelbrot"} {
 		c := exec.Command(exe, "view", scene, "--size", "128", "--window", "384", "--pause-at", "40", "--plain")
 		c.Args[0] = "vkbench"
-		c.Env = append(append(os.Environ(), env.Variables()...), "DISPLAY=:"+strings.TrimSpace(line))
+		c.Env = append(append(os.Environ(), env.Variables()...), "DISPLAY="+display)
 		var said strings.Builder
 		c.Stdout, c.Stderr = &said, &said
 		require.NoError(t, c.Start())
 		best := math.Inf(1)
 		for range 1200 {
-			if best = min(best, apart(t, filepath.Join(dir, "Xvfb_screen0"), scene)); best < 6 {
+			if best = min(best, apart(t, screen, scene)); best < 6 {
 				break
 			}
 			time.Sleep(50 * time.Millisecond)

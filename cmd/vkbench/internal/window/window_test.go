@@ -3,7 +3,6 @@
 package window
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,41 +11,21 @@ import (
 	"image/color"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"vkcompute/cmd/vkbench/internal/xvfb"
 )
 
-// screen starts an X server without a screen and gives the folder in which it keeps
-// what it shows. VKCOMPUTE_SKIP_WINDOW=1 is for machines without Xvfb.
+// screen starts an X server without a screen, makes it the display, and gives the file in
+// which it keeps what it shows.
 func screen(t *testing.T) string {
-	if os.Getenv("VKCOMPUTE_SKIP_WINDOW") == "1" {
-		t.Skip("VKCOMPUTE_SKIP_WINDOW is set: no window is opened")
-	}
-	path, err := exec.LookPath("Xvfb")
-	if err != nil {
-		t.Fatal("want Xvfb to open windows on, found none: install xvfb, or set VKCOMPUTE_SKIP_WINDOW=1")
-	}
-	dir := t.TempDir()
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	c := exec.Command(path, "-displayfd", "3", "-screen", "0", "800x600x24", "-fbdir", dir, "-nolisten", "tcp", "-noreset")
-	c.ExtraFiles = []*os.File{w}
-	require.NoError(t, c.Start())
-	require.NoError(t, w.Close())
-	t.Cleanup(func() {
-		c.Process.Signal(os.Interrupt)
-		c.Wait()
-	})
-	line, err := bufio.NewReader(r).ReadString('\n')
-	require.NoError(t, err, "Xvfb did not start")
-	t.Setenv("DISPLAY", ":"+strings.TrimSpace(line))
+	display, file := xvfb.Start(t, "800x600")
+	t.Setenv("DISPLAY", display)
 	t.Setenv("WAYLAND_DISPLAY", "")
-	return filepath.Join(dir, "Xvfb_screen0")
+	return file
 }
 
 // look reads a screen of Xvfb: an X window dump of 32 bits a pixel.
