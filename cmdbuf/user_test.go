@@ -4,9 +4,6 @@ import (
 	"embed"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -30,26 +27,6 @@ func userKernel(t testing.TB, name string, params ...shaders.Param) *shaders.Ker
 	require.NoError(t, err)
 	require.Equal(t, name, k.Name)
 	return k
-}
-
-// The committed binaries are what the sources compile to.
-func TestUserShadersMatchTheirSources(t *testing.T) {
-	if os.Getenv("VKCOMPUTE_SKIP_DRIFT") == "1" {
-		t.Skip("VKCOMPUTE_SKIP_DRIFT is set: GLSL and SPIR-V may differ")
-	}
-	sources, err := filepath.Glob("testdata/user/*.comp")
-	require.NoError(t, err)
-	require.NotEmpty(t, sources)
-	for _, source := range sources {
-		out := filepath.Join(t.TempDir(), "out.spv")
-		message, err := exec.Command("glslc", "--target-env=vulkan1.2", "-O", "-Werror", source, "-o", out).CombinedOutput()
-		require.NoError(t, err, "glslc: %s", message)
-		fresh, err := os.ReadFile(out)
-		require.NoError(t, err)
-		committed, err := os.ReadFile(strings.TrimSuffix(source, ".comp") + ".spv")
-		require.NoError(t, err)
-		require.True(t, string(fresh) == string(committed), "%s is not what its binary was made of", source)
-	}
 }
 
 type joint struct {
