@@ -22,7 +22,7 @@ func (m *Manager) allocSlowly(size, want uint64, c class) (Slice, error) {
 	waiting := m.wheel.count > 0 || len(m.parked) > 0
 	m.mu.Unlock()
 	if waiting {
-		if done, err := m.refresh(); err == nil {
+		if done, err := refreshed(m.tl); err == nil {
 			m.drainTo(done, theDriver)
 		}
 		if s, ok, err := m.tryAgain(size, want, c); ok || err != nil {

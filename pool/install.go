@@ -26,7 +26,7 @@ func (m *Manager) install(l Layout, k keep) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
-	done, err := m.refresh()
+	done, err := refreshed(m.tl)
 	if err != nil {
 		return err
 	}
@@ -131,11 +131,7 @@ func (m *Manager) sweepIdle() {
 // Cleanup asks the driver how far it is, moves ranges that are done back to their pages, and
 // returns every page that is empty.
 func (m *Manager) Cleanup() {
-	done, err := m.refresh()
-	if err != nil {
-		done = m.tl.Completed()
-	}
-	m.lockSettled(done, theDriver)
+	m.lockSettled(theDriver.progress(m.tl), theDriver)
 	m.eachPool(func(p *subPool) { m.removeEmpty(p, m.wheel.drained) })
 	m.dropOrphans()
 	m.unlockAndClose()
@@ -145,10 +141,7 @@ func (m *Manager) Cleanup() {
 // a [LeakError] if slices are still alive or the device is not done; what they
 // lie on remains until they are released and done. Close may be called again, and answers nil once nothing remains.
 func (m *Manager) Close() error {
-	done, err := m.refresh()
-	if err != nil {
-		done = m.tl.Completed()
-	}
+	done := theDriver.progress(m.tl)
 	m.lockSettled(done, theDriver)
 	m.closed = true
 	for i, list := range m.lists {

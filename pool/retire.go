@@ -219,7 +219,7 @@ func (m *Manager) drain(done uint64) {
 	}
 }
 
-// ask says how the timelines of other streams are asked for their progress.
+// ask says how timelines are asked for their progress.
 type ask uint8
 
 const (
@@ -229,11 +229,7 @@ const (
 
 func (a ask) progress(tl Timeline) uint64 {
 	if a == theDriver {
-		done, err := tl.Refresh()
-		switch {
-		case errors.Is(err, vk.ErrDeviceLost):
-			return everySerial
-		case err == nil:
+		if done, err := refreshed(tl); err == nil {
 			return done
 		}
 	}
@@ -291,10 +287,10 @@ func (m *Manager) foreignDone(sl *slot, reached map[Timeline]uint64) bool {
 	return true
 }
 
-// refresh asks the driver how far it is. A lost device runs nothing any more, so
+// refreshed asks the driver how far it is. A lost device runs nothing any more, so
 // nothing waits for it: its memory can be returned, and it must be, before it is closed.
-func (m *Manager) refresh() (uint64, error) {
-	done, err := m.tl.Refresh()
+func refreshed(tl Timeline) (uint64, error) {
+	done, err := tl.Refresh()
 	if errors.Is(err, vk.ErrDeviceLost) {
 		return everySerial, nil
 	}
