@@ -47,27 +47,11 @@ var (
 
 func planMatVecHalf(env Env, ops []Operand, p *Plan) error {
 	a, x, out := &ops[0].Layout, &ops[1].Layout, &ops[2].Layout
-	switch {
-	case a.Rank < 2:
-		return shapeError(0, "[… M K]", a)
-	case x.Rank < 1 || x.Shape[x.Rank-1] != a.Shape[a.Rank-1]:
-		return shapeError(1, "[… K] with the K of a's "+shapeOf(a), x)
-	case out.Rank < 1 || out.Shape[out.Rank-1] != a.Shape[a.Rank-2]:
-		return shapeError(2, "[… M] with the M of a's "+shapeOf(a), out)
+	var n nest
+	if err := vectorNest(&n, a, x, out, 2); err != nil {
+		return err
 	}
 	length, aStep, xStep := a.Shape[a.Rank-1], a.Stride[a.Rank-1], x.Stride[x.Rank-1]
-	rows, vector := *a, *x
-	rows.Rank--
-	// x is the same for every row: an axis of extent 1 in the place of M.
-	vector.Shape[vector.Rank-1], vector.Stride[vector.Rank-1] = 1, 0
-	var n nest
-	n.lead(out)
-	if !n.broadcast(&rows) {
-		return shapeError(0, "batch axes that broadcast to those of out's "+shapeOf(out), a)
-	}
-	if !n.broadcast(&vector) {
-		return shapeError(1, "batch axes that broadcast to those of out's "+shapeOf(out), x)
-	}
 	outputs := n.len()
 	if outputs == 0 {
 		return nil

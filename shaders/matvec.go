@@ -35,27 +35,11 @@ func planMatVecAdd(env Env, ops []Operand, p *Plan) error { return matVec(env, o
 
 func matVec(env Env, ops []Operand, last int, p *Plan) error {
 	a, x, out := &ops[0].Layout, &ops[1].Layout, &ops[last].Layout
-	switch {
-	case a.Rank < 2:
-		return shapeError(0, "[… M K]", a)
-	case x.Rank < 1 || x.Shape[x.Rank-1] != a.Shape[a.Rank-1]:
-		return shapeError(1, "[… K] with the K of a's "+shapeOf(a), x)
-	case out.Rank < 1 || out.Shape[out.Rank-1] != a.Shape[a.Rank-2]:
-		return shapeError(last, "[… M] with the M of a's "+shapeOf(a), out)
+	var n nest
+	if err := vectorNest(&n, a, x, out, last); err != nil {
+		return err
 	}
 	length, aStep, xStep := a.Shape[a.Rank-1], a.Stride[a.Rank-1], x.Stride[x.Rank-1]
-	rows, vector := *a, *x
-	rows.Rank--
-	// x is the same for every row: an axis of extent 1 in the place of M.
-	vector.Shape[vector.Rank-1], vector.Stride[vector.Rank-1] = 1, 0
-	var n nest
-	n.lead(out)
-	if !n.broadcast(&rows) {
-		return shapeError(0, "batch axes that broadcast to those of out's "+shapeOf(out), a)
-	}
-	if !n.broadcast(&vector) {
-		return shapeError(1, "batch axes that broadcast to those of out's "+shapeOf(out), x)
-	}
 	if last == 3 && !n.broadcast(&ops[2].Layout) {
 		return shapeError(2, "one that broadcasts to out's "+shapeOf(out), &ops[2].Layout)
 	}
@@ -114,6 +98,31 @@ func matVec(env Env, ops []Operand, last int, p *Plan) error {
 	}
 	p.Info = w.words
 	line(p, units, perGroup)
+	return nil
+}
+
+// vectorNest checks the shapes of a matrix-vector product, whose out is operand last, and
+// walks out, the rows of a, and x.
+func vectorNest(n *nest, a, x, out *Layout, last int) error {
+	switch {
+	case a.Rank < 2:
+		return shapeError(0, "[… M K]", a)
+	case x.Rank < 1 || x.Shape[x.Rank-1] != a.Shape[a.Rank-1]:
+		return shapeError(1, "[… K] with the K of a's "+shapeOf(a), x)
+	case out.Rank < 1 || out.Shape[out.Rank-1] != a.Shape[a.Rank-2]:
+		return shapeError(last, "[… M] with the M of a's "+shapeOf(a), out)
+	}
+	rows, vector := *a, *x
+	rows.Rank--
+	// x is the same for every row: an axis of extent 1 in the place of M.
+	vector.Shape[vector.Rank-1], vector.Stride[vector.Rank-1] = 1, 0
+	n.lead(out)
+	if !n.broadcast(&rows) {
+		return shapeError(0, "batch axes that broadcast to those of out's "+shapeOf(out), a)
+	}
+	if !n.broadcast(&vector) {
+		return shapeError(1, "batch axes that broadcast to those of out's "+shapeOf(out), x)
+	}
 	return nil
 }
 
